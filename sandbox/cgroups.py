@@ -105,8 +105,9 @@ def _remove(folder: Path) -> bool:
 
 
 def _processes(folder: Path) -> list[int]:
+    """Return the ids of the processes of a group. The kernel lists a process of another namespace as 0."""
     try:
-        return [int(pid) for pid in (folder / "cgroup.procs").read_text().split()]
+        return [int(pid) for pid in (folder / "cgroup.procs").read_text().split() if pid != "0"]
     except OSError:
         return []
 

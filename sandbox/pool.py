@@ -51,7 +51,10 @@ class Pool:
     async def close(self) -> None:
         """Close all boxes, and wait for those that are being closed."""
         boxes, self._all, self._idle = list(self._all), set(), []
-        await asyncio.gather(*self._tasks, *(self._retire(box) for box in boxes), self.decoders.__aexit__())
+        closing = (*self._tasks, *(self._retire(box) for box in boxes), self.decoders.__aexit__())
+        for result in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.warning("A part of the sandbox was not closed: %s. The next sandbox removes it.", result)
 
     async def run(self, program: Program) -> Execution:
         """Run ``program`` and return its execution.

@@ -71,6 +71,13 @@ def test_cgroups_of_dead_owners_are_removed_with_their_processes() -> None:
     assert not any(folder.exists() for folder in group.folders)
 
 
+def test_a_process_of_another_namespace_is_not_killed(tmp_path: Path) -> None:
+    """Such a process has the number 0, and a signal to 0 would end this process and its group."""
+    (tmp_path / "cgroup.procs").write_text("0\n41\n0\n")
+    assert cgroups._processes(tmp_path) == [41]
+    assert cgroups._processes(tmp_path / "gone") == []
+
+
 def test_a_group_knows_whether_its_memory_ran_out() -> None:
     group = cgroups.Cgroups.create(f"{PREFIX}{owner()}-memory", memory_mb=32, processes=8)
     try:

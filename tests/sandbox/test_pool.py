@@ -132,6 +132,28 @@ def test_closing_waits_for_boxes_that_are_being_closed() -> None:
     assert [box.closed for box in opened] == [True]
 
 
+def test_a_box_that_cannot_be_closed_is_named_and_the_others_are_closed(caplog: pytest.LogCaptureFixture) -> None:
+    class Stuck(Told):
+        async def close(self) -> None:
+            if self.name == "box 0":
+                raise RuntimeError("box 0 is stuck")
+            await super().close()
+
+    opened: list[Told] = []
+
+    async def open_box() -> Told:
+        return Stuck([], opened)
+
+    async def run() -> None:
+        pool = Pool(open_box, 2, 100)  # type: ignore[arg-type]
+        await asyncio.gather(pool.run(Program("python", "1")), pool.run(Program("python", "2")))
+        await pool.close()
+
+    asyncio.run(run())
+    assert [box.closed for box in opened] == [False, True]
+    assert "box 0 is stuck" in caplog.text
+
+
 def test_a_box_that_cannot_be_opened_stops_whoever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bestofn.sandbox.pool, "RETRY_OPEN_AFTER_S", (0.0, 0.0))
     with pytest.raises(SandboxError, match="no more boxes"):
