@@ -11,14 +11,16 @@ import hashlib
 import os
 import socket
 from functools import cache
+from pathlib import Path
 
+_LARGEST_PID = 1 << 22
 PREFIX = "bestofn-box-"  # of the names of folders and cgroups
 
 
 def owner() -> str:
     """Return the name of this process among all processes of all machines: ``host.pid.start``."""
     pid = os.getpid()
-    return f"{_host()}.{pid}.{_start_of(pid)}"
+    return f"{_host()}.{pid}.{_start_of(pid) or 0}"
 
 
 def is_dead(name: str) -> bool:
@@ -28,9 +30,10 @@ def is_dead(name: str) -> bool:
     """
     host, _, process = name.partition(".")
     pid, _, start = process.partition(".")
-    if host != _host() or not (pid.isdigit() and start.isdigit()):
+    if host != _host() or not (pid.isdecimal() and start.isdecimal() and 0 < int(pid) <= _LARGEST_PID):
         return False
-    return _start_of(int(pid)) != int(start)
+    now = _start_of(int(pid))
+    return now is not None and now != int(start)
 
 
 def owner_of(name: str) -> str:
@@ -40,28 +43,26 @@ def owner_of(name: str) -> str:
 
 @cache
 def _host() -> str:
-    """Return a short hash of the names of this machine and of the namespace of its process ids."""
-    namespace = ""
+    """Return a short hash of the name and id of this machine and of the namespace of its process ids."""
+    parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
-        namespace = os.readlink("/proc/self/ns/pid")
-    return hashlib.sha256(f"{socket.gethostname()} {namespace}".encode()).hexdigest()[:12]
+        parts.append(Path("/etc/machine-id").read_text())
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:12]
 
 
-def _start_of(pid: int) -> int:
+def _start_of(pid: int) -> int | None:
     """Return when a process started, in clock ticks since the machine started; -1 if the process does not run.
 
-    Without /proc the start is not known: the result is then 0 for every process that runs.
+    None: it runs, and its start is not known. It belongs to another user, or the system has no /proc.
     """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        if os.path.exists("/proc/self/stat"):
-            return -1
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return -1
     except PermissionError:
-        pass  # it runs, under another user
-    return 0
+        pass
+    return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from bestofn.sandbox import cgroups, leftovers, local_sandbox
 from bestofn.sandbox.leftovers import PREFIX, is_dead, owner, owner_of
@@ -35,6 +38,31 @@ def test_a_new_process_with_the_same_number_is_another_one() -> None:
 @pytest.mark.parametrize("name", ["", "x", "a.b.c", "0123456789ab.1.2", "..", "0123456789ab.999999.1-2"])
 def test_a_process_of_another_machine_is_never_dead(name: str) -> None:
     assert not is_dead(name)
+
+
+@example("²", "1")
+@example("9" * 40, "1")
+@given(st.text(max_size=8), st.text(max_size=8))
+def test_any_label_is_read(pid: str, start: str) -> None:
+    is_dead(f"{owner().partition('.')[0]}.{pid}.{start}")
+    is_dead(pid + start)
+
+
+def test_a_process_that_cannot_be_read_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On some machines a user does not see the processes of other users in /proc."""
+    host = owner().partition(".")[0]
+
+    def hidden(path: Path) -> bytes:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(leftovers.Path, "read_bytes", hidden)
+    assert not is_dead(f"{host}.{os.getpid()}.5")
+    monkeypatch.setattr(leftovers.os, "kill", refused)
+    assert not is_dead(f"{host}.77.5")
+
+
+def refused(pid: int, number: int) -> None:
+    raise PermissionError
 
 
 def test_the_owner_is_read_from_a_name() -> None:
