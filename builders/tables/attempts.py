@@ -39,14 +39,18 @@ def history_entry(attempt: Attempt, was_published: bool) -> dict[str, object]:
     }
 
 
+def _detail(candidate: Row) -> JsonObject:
+    return candidate["detail"] or {}
+
+
 def history_of(candidate: Row) -> list[JsonObject]:
     """Return the history entries of a candidate, oldest first."""
-    return list((candidate["detail"] or {}).get("history") or ())
+    return list(_detail(candidate).get("history") or ())
 
 
 def other_attempts(candidate: Row) -> Iterator[Attempt]:
     """Yield the attempts of a candidate that are not in use, oldest first."""
-    shared = {name: value for name, value in (candidate["detail"] or {}).items() if name == "adaptive"}
+    shared = {name: value for name, value in _detail(candidate).items() if name == "adaptive"}
     for past in history_of(candidate):
         response = {name: past.get(name) for name in RESPONSE}
         yield Attempt({**candidate, **response, "detail": shared}, past["verdict"], past["score"])

@@ -11,11 +11,15 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from bestofn.builders.errors import DamagedFile
 
 FILE = "checksums.json"
 Checksum = Mapping[str, object]
 """The size and the SHA-256 of a file: ``{"bytes": 7, "sha256": "…"}``."""
+
+_CHECKSUMS: TypeAdapter[dict[str, dict[str, object]]] = TypeAdapter(dict[str, dict[str, object]])
 
 
 def checksum(file: Path) -> dict[str, object]:
@@ -37,21 +41,18 @@ def of_tables(out: Path, files: Iterable[Path]) -> str:
     return json.dumps({file.relative_to(out).as_posix(): checksum(file) for file in files}, indent=1) + "\n"
 
 
-def table_checksums(out: Path) -> dict[str, Checksum]:
+def table_checksums(out: Path) -> Mapping[str, Checksum]:
     """Return the checksums of the published tables of ``out``, by path; {} if there are none.
 
     Raises ``DamagedFile`` if the file of the checksums is damaged.
     """
     path = out / FILE
     try:
-        content = json.loads(path.read_text("utf-8"))
-        if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
-            raise ValueError("expected an object of objects")
+        return _CHECKSUMS.validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except ValueError as error:
-        raise DamagedFile(path, f"it is not valid ({error})") from error
-    return content
+    except ValueError as error:  # pydantic.ValidationError
+        raise DamagedFile(path, "it is not a JSON object of objects") from error
 
 
 def check_tables(out: Path, *names: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +62,14 @@ def rows_in(files: Iterable[Path]) -> int:
 
 
 @contextlib.contextmanager
-def opened(file: Path) -> Iterator[ParquetFile]:
+def opened(file: Path) -> Generator[ParquetFile]:
     """Open a Parquet file for reading in the block. Raises ``DamagedFile`` if it cannot be read."""
     with damage_named(file), open_parquet(file) as table:
         yield table
 
 
 @contextlib.contextmanager
-def damage_named(file: Path) -> Iterator[None]:
+def damage_named(file: Path) -> Generator[None]:
     """Convert errors of Arrow in the block, which reads ``file``, to ``DamagedFile``."""
     try:
         yield
