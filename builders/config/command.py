@@ -85,11 +85,11 @@ def run_hydra(
         conf_folder,
         config_errors,
         hydra_overrides,
-        redact_sweep_file,
         refuse_sweeps,
         resolved,
         sweep_subfolder,
     )
+    from bestofn.builders.config.public_config import public_output, redact_sweep_file
 
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
 
@@ -112,7 +112,8 @@ def run_hydra(
         if not several:
             refuse_sweeps(overrides)
         sys.argv = [program, *flags, *words]
-        hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
+        with public_output(flags):
+            hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
 
 
 def _answered(command: Command, words: Sequence[str]) -> bool:

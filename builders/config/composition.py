@@ -7,7 +7,6 @@ module that uses Hydra's grammar of overrides.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from bestofn.builders.config.choices import conf_folder
 from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import PositiveCount, PositiveNumber, Share
-from bestofn.builders.redaction.secrets import redacted, redacted_override
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -309,25 +307,6 @@ def sweep_folder() -> Path | None:
         return None
     sweep = HydraConfig.get().sweep
     return Path(sweep.dir) / sweep.subdir
-
-
-def redact_sweep_file() -> None:
-    """Mask the credentials in the file that Hydra writes into the folder of a sweep, ``multirun.yaml``."""
-    import yaml
-    from hydra.core.hydra_config import HydraConfig
-
-    file = Path(HydraConfig.get().sweep.dir) / "multirun.yaml"
-    if sweep_folder() is None or not file.exists():
-        return
-    document = yaml.safe_load(file.read_text("utf-8"))
-    task = ((document.get("hydra") or {}).get("overrides") or {}).get("task") or []
-    words = [redacted_override(str(word)) for word in task]
-    public = {**cast("dict[str, Any]", redacted(document))}
-    if task:
-        public["hydra"]["overrides"]["task"] = words
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    temporary.write_text(yaml.safe_dump(public, sort_keys=False, allow_unicode=True), "utf-8")
-    temporary.replace(file)
 
 
 def check_settings(config: Mapping[str, Any], config_name: str) -> None:

@@ -196,3 +196,16 @@ def test_the_file_of_a_sweep_has_no_credential(tmp_path: Path, monkeypatch: pyte
     assert "X-Place" in written
     for secret in ("url-passw0rd", "typed-api-key-0815", "north-wing-door-code-4711"):
         assert secret not in written
+
+
+def test_a_printed_configuration_has_no_credential(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["bestofn"])
+    words = ["provider=openai_chat", "provider.api_key=typed-key", "provider.headers={X: door-code}"]
+    for shown in ("job", "all"):
+        assert ends(build, *words, "--cfg", shown) == 0
+        printed = capsys.readouterr().out
+        assert "temperature: 1.0" in printed
+        assert "typed-key" not in printed
+        assert "door-code" not in printed
