@@ -88,6 +88,9 @@ def _journal(out: Path, repairs: bool) -> Iterator[Finding]:
     if health.is_intact:
         return
     kept, answers = len(health.rows["calls"]), len(health.rows["answers"])
+    if not kept:
+        yield Finding(path, "no reply can be read", "Restore it from a copy, or move it away.")
+        return
     lost = f"{health.damaged_replies:,} replies and {health.lost_answers:,} answers are damaged"
     problem = "; ".join([lost, *dict.fromkeys(health.errors)][:4])
     done = ""

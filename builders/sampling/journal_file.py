@@ -18,6 +18,7 @@ from bestofn.builders.errors import JournalError
 APPLICATION_ID = 0x62_6F_6E_31  # "bon1": distinguishes journals from other SQLite files
 FORMAT = 1
 SEAL_BYTES = 8  # length of the checksum after each compressed reply
+MOST_SAMPLES = 1024  # sample indices that are tried for a reply whose answers are lost
 BUSY_S = 30.0  # seconds that SQLite waits for a locked file in each attempt
 
 SCHEMA = """
@@ -107,6 +108,12 @@ def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequenc
     return packed_reply(zlib.decompressobj().decompress(blob), new, attempt, ())
 
 
+def first_sample(blob: bytes, request: bytes, attempt: int, count: int) -> int | None:
+    """Return the index of the first sample in a stored reply, which its checksum proves; None if it is not found."""
+    packed, seal = blob[:-SEAL_BYTES], blob[-SEAL_BYTES:]
+    return next((first for first in range(MOST_SAMPLES) if seal == _seal(packed, request, attempt, first, count)), None)
+
+
 def _seal(packed: bytes, request: bytes, attempt: int, first: int, count: int) -> bytes:
     digest = hashlib.blake2b(packed, digest_size=SEAL_BYTES, key=request[:64])
     digest.update(b"%d %d %d" % (attempt, first, count))
@@ -131,7 +138,7 @@ def journal_errors(path: Path) -> Iterator[None]:
     """Convert errors of SQLite, zlib and the file system in the block to a ``JournalError`` that suggests a remedy."""
     try:
         yield
-    except (sqlite3.Error, OSError, zlib.error) as error:
+    except (sqlite3.Error, OSError, zlib.error, UnicodeDecodeError) as error:  # a damaged schema is no UTF-8
         raise as_journal_error(path, error) from error
 
 
@@ -231,7 +238,7 @@ def _explain(path: Path, error: Exception) -> str:
         return (
             f"the journal {path} is still locked by another process. End that process, or set journal=… to a new path."
         )
-    if not isinstance(error, (sqlite3.Error, zlib.error)):
+    if not isinstance(error, (sqlite3.Error, zlib.error, UnicodeDecodeError)):
         return (
             f"the journal {path} could not store a reply ({type(error).__name__}: {text}). Every reply stored so far "
             "is safe. Please report this error; the same command continues from here."

@@ -8,17 +8,34 @@ import os
 import sqlite3
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from bestofn.builders.concurrency.process import process_from
 from bestofn.builders.errors import JournalError
-from bestofn.builders.sampling.journal_file import connect, transaction, unpacked_reply
+from bestofn.builders.sampling.journal_file import (
+    APPLICATION_ID,
+    FORMAT,
+    connect,
+    first_sample,
+    refuse_foreign,
+    transaction,
+    unpacked_reply,
+)
 
-KEYS = {"requests": ("id",), "calls": ("id",), "answers": ("request", "attempt", "number"), "batches": ("id",)}
-"""Table -> primary key."""
+COLUMNS = {
+    "requests": "id, provider, body",
+    "calls": "id, request, attempt, request_id, seconds, model, answers, usd, prompt_tokens, completion_tokens, mode, "
+    "at, reply",
+    "answers": "request, attempt, number, call, choice",
+    "batches": "id, provider, state, parts, at",
+}
+KEYS = {"requests": 1, "calls": 1, "answers": 3, "batches": 1}
+"""Table -> number of columns of its primary key, which come first."""
 SIDE_FILES = ("-wal", "-shm")
 Row = tuple[Any, ...]
 
@@ -41,15 +58,29 @@ class JournalHealth:
 def examine(path: Path) -> JournalHealth:
     """Read the whole journal at ``path``. Nothing is changed."""
     health = JournalHealth()
+    try:
+        refuse_foreign(path)
+    except JournalError as error:  # for example, its last page is cut off
+        health.errors.append(str(error).partition(". ")[0])
+
+    def text_of(data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            health.errors.append("a text is not valid UTF-8")
+            return data.decode("utf-8", "replace")
+
     with contextlib.closing(_connected(path)) as connection:
-        connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         try:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check(3)")]
-        except sqlite3.Error as error:
+            ids = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+            found += ["ok" if ids == [APPLICATION_ID, FORMAT] else f"it has the format {ids[0]:x}, version {ids[1]}"]
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             found = [str(error)]
         health.errors += [text.splitlines()[-1] for text in found if text != "ok"]
-        for table, key in KEYS.items():
-            health.rows[table] = _readable(connection, table, key, health)
+        connection.text_factory = text_of
+        for table, columns in COLUMNS.items():
+            health.rows[table] = _readable(connection, table, columns, health)
     _drop_damaged(health)
     return health
 
@@ -82,52 +113,90 @@ def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
 
 
-def _readable(connection: sqlite3.Connection, table: str, key: tuple[str, ...], health: JournalHealth) -> list[Row]:
-    """Return the rows of ``table`` before and after its damaged places."""
-    rows: dict[Row, Row] = {}
+def _readable(connection: sqlite3.Connection, table: str, columns: str, health: JournalHealth) -> list[Row]:
+    """Return the rows of ``table`` before and after its damaged places. The names of its columns may be damaged too."""
+    rows: dict[Row, None] = {}  # in order, without repetitions
+    key = KEYS[table]
+    try:
+        connection.execute(f"SELECT {columns} FROM {table} LIMIT 0")
+    except (sqlite3.Error, ValueError) as error:
+        health.errors.append(f"{table}: {error}")
     for direction in ("ASC", "DESC"):
-        order = ", ".join(f"{column} {direction}" for column in key)
-        names = ", ".join(key)
+        order = ", ".join(f"{number} {direction}" for number in range(1, key + 1))
         try:
-            for row in connection.execute(f"SELECT {names}, {table}.* FROM {table} ORDER BY {order}"):
-                rows[row[: len(key)]] = row[len(key) :]
-            return list(rows.values())
+            for row in connection.execute(f"SELECT * FROM {table} ORDER BY {order}"):
+                rows[row] = None
+            return list(rows)
         except (sqlite3.Error, ValueError, OverflowError) as error:
             health.errors.append(f"{table}: {error}")
-    return list(rows.values())
+    return list(rows)
 
 
 def _drop_damaged(health: JournalHealth) -> None:
-    """Remove the rows that cannot be used: damaged replies and requests, and answers without an intact reply."""
-    health.rows["requests"] = [row for row in health.rows["requests"] if _decompresses(row[-1])]
-    requests = {row[0] for row in health.rows["requests"]}
-    calls = {row[0]: row for row in health.rows["calls"] if _is_call(row) and row[1] in requests}
+    """Remove damaged replies and the answers that need them. Replace other damaged values, and add lost answers.
+
+    The checksum of a reply proves to which samples its choices belong. A damaged id may be that of another call.
+    """
+    by_id: dict[int, list[Row]] = {}
+    for row in health.rows["calls"]:
+        if isinstance(row[0], int) and _decompresses(row[-1]):
+            by_id.setdefault(row[0], []).append(row)
+    calls = {call: rows[0] for call, rows in by_id.items()}
+    answers, answers_of = [], Counter[int]()
+    for answer in health.rows["answers"]:
+        fitting = [row for row in by_id.get(answer[3], ()) if _is_intact_answer(answer, row)]
+        if fitting:
+            calls[answer[3]] = fitting[0]
+            answers.append(answer)
+            answers_of[answer[3]] += 1
+    answers += [answer for call in calls.values() for answer in _lost_answers(call, answers_of)]
+    owners = {call: (request, attempt) for request, attempt, _, call, _ in answers}
     health.damaged_replies = len(health.rows["calls"]) - len(calls)
-    health.rows["calls"] = list(calls.values())
-    answers = [row for row in health.rows["answers"] if _is_intact_answer(row, calls)]
-    health.lost_answers = len(health.rows["answers"]) - len(answers)
+    health.lost_answers = max(0, len(health.rows["answers"]) - len(answers))
     health.rows["answers"] = answers
+    health.rows["calls"] = [_sound_call(row, *owners.get(row[0], row[1:3])) for row in calls.values()]
+    changed = sum(new != calls[new[0]] for new in health.rows["calls"])
+    if changed:
+        health.errors.append(f"{changed:,} calls have damaged values")
+    requests = {row[0]: row for row in health.rows["requests"] if _decompresses(row[-1])}
+    missing = {row[1] for row in health.rows["calls"]} - set(requests)
+    if missing:
+        health.errors.append(f"{len(missing):,} requests are missing; their replies are kept")
+    health.rows["requests"] = [*requests.values(), *((key, "damaged", zlib.compress(b"{}")) for key in missing)]
     health.rows["batches"] = [row for row in health.rows["batches"] if _is_batch(row)]
 
 
-def _is_call(row: Row) -> bool:
-    """Return whether the values of a call have the types of the table, and its reply decompresses."""
-    call, request, attempt, request_id, seconds, model, answers, usd, prompt, completion, mode, at, reply = row
-    whole = all(isinstance(value, int) for value in (call, attempt, answers, prompt, completion))
-    texts = all(isinstance(value, str) for value in (request_id, model, mode))
-    numbers = all(isinstance(value, int | float) for value in (seconds, at)) and isinstance(usd, int | float | None)
-    return isinstance(request, bytes) and whole and texts and numbers and _decompresses(reply)
+def _lost_answers(call: Row, answers_of: Mapping[int, int]) -> list[Row]:
+    """Return the rows of the answers in the reply of ``call`` if some of them are missing."""
+    number, request, attempt, count, reply = call[0], call[1], call[2], call[6], call[-1]
+    if not isinstance(request, bytes) or not isinstance(attempt, int) or not isinstance(count, int):
+        return []
+    first = first_sample(reply, request, attempt, count) if answers_of[number] < count else None
+    return [] if first is None else [(request, attempt, first + choice, number, choice) for choice in range(count)]
 
 
-def _is_intact_answer(row: Row, calls: Mapping[int, Row]) -> bool:
-    request, attempt, number, call, choice = row
-    if call not in calls:
-        return False
+def _sound_call(row: Row, request: object, attempt: object) -> Row:
+    """Return the row of a call with a default in place of each value that has a wrong type."""
+    call, _, _, request_id, seconds, model, answers, usd, prompt, completion, mode, at, reply = row
+
+    def sound(value: object, kind: type | UnionType, default: object) -> object:
+        return value if isinstance(value, kind) else default
+
+    return (
+        *(call, sound(request, bytes, b""), sound(attempt, int, 0), sound(request_id, str, "")),
+        *(sound(seconds, int | float, 0.0), sound(model, str, ""), sound(answers, int, 0)),
+        *(sound(usd, int | float | None, None), sound(prompt, int, 0), sound(completion, int, 0)),
+        *(sound(mode, str, "online"), sound(at, int | float, 0.0), reply),
+    )
+
+
+def _is_intact_answer(answer: Row, call: Row) -> bool:
+    request, attempt, number, _, choice = answer
     try:
-        unpacked_reply(calls[call][-1], request, attempt, number - choice, calls[call][6])
+        unpacked_reply(call[-1], request, attempt, number - choice, call[6])
     except (zlib.error, TypeError, ValueError):
         return False
-    return calls[call][1:3] == (request, attempt)
+    return True
 
 
 def _is_batch(row: Row) -> bool:
