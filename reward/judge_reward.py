@@ -41,8 +41,8 @@ class JudgeReward:
     ) -> None:
         if samples < 1 or (samples > 1 and temperature == 0):
             raise ConfigError(
-                f"samples is {samples} and temperature is {temperature}. Expected at least 1 sample, and a temperature "
-                "above 0 for more than one."
+                f"samples is {samples} and temperature is {temperature}. Expected at least 1 sample. Several "
+                "samples need a temperature above 0."
             )
         self.judge, self.rubric, self.use_reference = judge, rubric_text(rubric), use_reference
         self.samples, self.temperature, self.max_tokens = samples, temperature, max_tokens

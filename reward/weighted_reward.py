@@ -39,7 +39,7 @@ class WeightedReward:
         return [calls for reward in self.rewards.values() for calls in planned_calls(reward, query, candidates)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the weighted sum of every candidate."""
+        """Return the weighted sum of the rewards for each candidate."""
         columns = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
         return [self._sum(row) for row in zip(*columns, strict=True)]
 

@@ -30,7 +30,9 @@ def checked_names(packages: Sequence[str], wheels: str | None) -> tuple[str, ...
     Raises ``ConfigError`` if one is not the name of a package, or if ``wheels`` is set without packages.
     """
     if wheels and not packages:
-        raise ConfigError("sandbox.wheels is set, but sandbox.packages names no package of the folder.")
+        raise ConfigError(
+            "sandbox.wheels is set, but sandbox.packages is empty. Set sandbox.packages to the packages to install."
+        )
     for name in packages:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(?:\[[\w,-]+\])?(?:[=<>!~]=?[\w.*,=<>!~]+)?", name):
             raise ConfigError(f"sandbox.packages contains {name!r}; expected names of Python packages, such as pandas.")
@@ -38,7 +40,7 @@ def checked_names(packages: Sequence[str], wheels: str | None) -> tuple[str, ...
 
 
 def wheels_of(packages: Sequence[str], folder: str) -> list[Path]:
-    """Return the wheels in ``folder`` of the packages and of everything that they need, if it is there.
+    """Return the wheels in ``folder`` of the packages and of those dependencies that the folder has.
 
     Raises ``ConfigError`` if the folder has no wheel, or several, for one of the packages.
     """
@@ -48,7 +50,7 @@ def wheels_of(packages: Sequence[str], folder: str) -> list[Path]:
     for name in packages:
         if _bare(name) not in found:
             raise ConfigError(
-                f"sandbox.wheels={folder} has no wheel of {name}. Put it and what it needs there: "
+                f"sandbox.wheels={folder} has no wheel of {name}. Download it with its dependencies: "
                 f"pip download --only-binary=:all: --dest {folder} {name}"
             )
     chosen = _closure(packages, lambda name: _requirements_of_wheel(found[name]) if name in found else None)

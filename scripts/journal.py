@@ -36,7 +36,7 @@ def journal_command(arguments: Arguments) -> None:
         raise ConfigError("dry_run and older_than belong to prune=true; without it nothing is deleted.")
     old, new = arguments.text("adopt"), arguments.text("as")
     if bool(old) != bool(new):
-        raise ConfigError("adopt=OLD and as=NEW belong together. `bestofn journal RUN` lists the identities.")
+        raise ConfigError("Set both adopt=OLD and as=NEW, or neither. `bestofn journal RUN` lists the identities.")
     journal = Journal(find(arguments.runs[0]), readonly=not (pruning or old)).open()
     try:
         if old and new:

@@ -1,4 +1,4 @@
-"""An upper bound for the growth of a function's work with its input, which holds on every processor."""
+"""Checks that the time of a function grows linearly with the size of its input, on a processor of any speed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 FACTOR = 8  # the larger input is this much larger
 LINEAR_AT_MOST = 3 * FACTOR  # quadratic growth would be 64 times
-CLOCK_STEP_S = 0.02  # shorter than this nothing is measured
+CLOCK_STEP_S = 0.02  # a shorter time counts as this long, because the clock cannot measure it
 
 
 def assert_linear(work: Callable[[str], Any], piece: str, length: int) -> None:
-    """Fail if ``work`` on ``length`` characters of repeated ``piece`` takes far more than 8 times that on an eighth.
+    """Fail if ``work`` takes far more than 8 times as long for ``length`` characters as for an eighth of them.
 
+    The characters are repetitions of ``piece``.
     A busy machine can slow down one measurement, so three pairs are measured, and one within the bound is enough.
     """
     work(piece)

@@ -8,7 +8,7 @@ from bestofn.builders.records import Candidate, Query, Verdict
 
 
 class LastNumber:
-    """The last number in the answer equals the reference."""
+    """Verifies that the last number in the answer equals the reference."""
 
     name = "last_number"
 

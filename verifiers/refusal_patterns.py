@@ -146,7 +146,7 @@ def probability(refuses: bool, matched_patterns: Sequence[str]) -> float:
 
 
 def refusal_rule(matched_patterns: Sequence[str]) -> calibration.Rule:
-    """Return the rule whose share of right decisions is measured: how many patterns match, and the first of them."""
+    """Return the calibration rule of a decision: the number of matching patterns, and the first of them."""
     if not matched_patterns:
         return ("no pattern",)
     return ("one pattern" if len(matched_patterns) == 1 else "several patterns", matched_patterns[0])
@@ -251,7 +251,7 @@ def _introduces(hit: Hit, lowered: str, judging: float) -> bool:
 
 
 def _share_of_judging(lowered: str, hit: Hit) -> float:
-    """Return the share of sentences from ``hit`` on that judge or warn."""
+    """Return the share of sentences that judge or warn, among the sentence of ``hit`` and all later sentences."""
     rest = _SENTENCES.findall(lowered, _sentence(lowered, hit)[1])
     return (sum(JUDGES.search(sentence) is not None for sentence in rest) + 1) / (len(rest) + 1)
 

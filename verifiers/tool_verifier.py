@@ -130,9 +130,10 @@ class ToolVerifier:
     def _matching(
         self, expected: Sequence[JsonObject], calls: Sequence[MadeCall], tools: Sequence[Tool], candidate: Candidate
     ) -> Matching:
-        """Match ``calls`` with the expected calls, without the corrected calls if only then all other calls match.
+        """Match ``calls`` with the expected calls.
 
-        In a recorded dialogue, a corrected call never counts as an extra call.
+        In a recorded dialogue, calls that the model corrected later are left out if all other calls then match. A
+        corrected call never counts as an extra call.
         """
         matching = match(expected, calls, tools, order=self.order, lenient=self.lenient)
         if not matching.extra or len(calls) != len(candidate.tool_calls):

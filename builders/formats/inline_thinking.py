@@ -1,6 +1,6 @@
 """Separates a model's thinking from its answer, if both are in one text: ``<think>…</think>answer``.
 
-The providers use this module, also for recorded answers, and ``written_calls`` does.
+Used by the providers, by ``recorded_dialogue`` and by ``written_calls``.
 """
 
 from __future__ import annotations

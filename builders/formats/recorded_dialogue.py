@@ -1,7 +1,7 @@
-"""Converts recorded messages to the form in which bestofn stores its own. ``providers.recorded`` uses it.
+"""Converts recorded messages to the format of messages that bestofn sampled. ``providers.recorded`` uses it.
 
-Answers of datasets may hold thinking, Anthropic content blocks (``thinking``, ``tool_use``, ``tool_result``) or the
-former ``function_call`` of Chat Completions. In bestofn's form, a message has a text, and calls under ``tool_calls``.
+Answers of datasets may contain thinking, Anthropic content blocks (``thinking``, ``tool_use``, ``tool_result``) or the
+former ``function_call`` of Chat Completions. In bestofn's format, a message has a text, and calls under ``tool_calls``.
 """
 
 from __future__ import annotations

@@ -59,6 +59,6 @@ def masked_key_like(text: str) -> str:
 
 
 def is_random(text: str) -> bool:
-    """Return whether ``text`` looks like a generated key: digits and letters, many different ones, no example."""
+    """Return whether ``text`` looks like a generated key: many different digits and letters, without "example"."""
     digits, letters = sum(map(str.isdigit, text)), sum(map(str.isalpha, text))
     return digits >= 2 and letters >= 2 and len(set(text)) >= 8 and not _EXAMPLE.search(text)

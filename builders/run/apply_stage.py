@@ -46,8 +46,8 @@ def apply_stage(
     If ``cache_file`` is set, the result is stored in this file, and its checksum in a second file. The next call with
     the same file reads the result from it if the checksum is right. So the file name must contain the ``fingerprint``.
 
-    If the stage raises an exception for a row, the run stops. A stage stores a failure that must not stop the run in
-    the row and raises nothing.
+    If the stage raises an exception for a row, the run stops. If a failure must not stop the run, the stage stores it
+    in the row and raises nothing.
     """
     is_cached = cache_file is not None and _is_intact(cache_file)
     features = feature_types().Features

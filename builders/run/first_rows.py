@@ -1,4 +1,4 @@
-"""Looks at the first queries of each split before their requests are sent: can their answers be verified?
+"""Checks whether the answers to the first queries of each split can be verified, before their requests are sent.
 
 ``builders.run.pipeline`` calls ``FirstRows.check`` for each shard.
 """
@@ -19,9 +19,9 @@ from bestofn.verifiers.judge_verifier import reference_text
 
 log = logging.getLogger(__name__)
 
-LOOKED_AT = 100  # most queries of a split in one shard that are looked at
-MOST_SPLITS = 8  # that are shown one by one
-SHOWN_CHARS = 300  # of a prompt and of a reference
+LOOKED_AT = 100  # at most this many queries per split of a shard are checked
+MOST_SPLITS = 8  # more splits are shown together
+SHOWN_CHARS = 300  # shown characters of a prompt and of a reference
 KINDS = {
     "tests": lambda reference: reference.tests is not None,
     "expected calls": lambda reference: reference.calls is not None,
@@ -47,7 +47,7 @@ def reference_kind(reference: Reference) -> str:
 
 @dataclass
 class Reach:
-    """What is known about the queries of one split: the kinds of their references, and who verifies the answers."""
+    """Facts about the queries of one split: the kinds of their references, and who verifies the answers."""
 
     queries: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -95,8 +95,8 @@ class FirstRows:
     """Checks the first queries of each split. ``verifier`` is None if the run has no stage ``verify``.
 
     ``say`` gets the facts, such as the first prompt next to its reference. Raises ``ConfigError`` if no query of the
-    first shard can be verified, unless ``verify_nothing`` is set, or if none has a recorded answer. If only some splits
-    cannot be verified, a warning is logged before they are sampled.
+    first shard can be verified, unless ``verify_nothing`` is set. Also raises it if answers are read from the dataset
+    and no query has one. If only some splits cannot be verified, a warning is logged before they are sampled.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class FirstRows:
         self._is_first = True
 
     def check(self, queries: Sequence[Query]) -> None:
-        """Look at the queries of the splits that no earlier shard had."""
+        """Check the queries of the splits that no earlier shard contained."""
         is_first, self._is_first = self._is_first, False
         if is_first and self.generate is not None:
             check_recorded(self.generate, self.source, queries)
@@ -157,7 +157,7 @@ def _lines(found: Mapping[str, Reach]) -> list[str]:
 
 
 def reach_of(verifier: Verifier, queries: Iterable[Query]) -> dict[str, Reach]:
-    """Return split -> what is known about its first ``LOOKED_AT`` queries."""
+    """Return split -> facts about its first ``LOOKED_AT`` queries."""
     found: dict[str, Reach] = {}
     for query in queries:
         reach = found.setdefault(query.split, Reach())
@@ -178,7 +178,7 @@ def first_query(query: Query, verifier: Verifier) -> list[str]:
 def check_recorded(generate: Generate, source: Source, queries: Sequence[Query]) -> None:
     """Raise ``ConfigError`` if answers are read from the dataset and none of ``queries`` has one.
 
-    Warn if ``n`` leaves out answers.
+    Log a warning if ``n`` is smaller than the number of answers to a query.
     """
     if generate.recorded is None:
         return

@@ -1,6 +1,6 @@
 """Estimates the calls and the cost of a run before its first request.
 
-``bestofn build dry_run=true`` prints the estimate of the whole run, and a build that of its first queries.
+``bestofn build dry_run=true`` prints the estimate for the whole run. A build prints the one for its first queries.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ def write(out: Path, manifest: JsonObject) -> None:
 def read(out: Path) -> dict[str, Any]:
     """Return the manifest in ``out``; ``{}`` if it does not exist. Raises ``MachineError`` if it is damaged.
 
-    The state ``running`` becomes ``interrupted`` if no process works in ``out``: a killed process cannot write it.
+    The state ``running`` becomes ``interrupted`` if no process works in ``out``, because a killed
+    process cannot write this state.
     """
     path = out / FILE
     if not path.exists():

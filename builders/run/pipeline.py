@@ -227,7 +227,7 @@ def _check_stages(config: JsonObject) -> None:
 
 
 def shards(source: Source, size: int, most: int | None = None) -> Iterator[tuple[int, list[Query]]]:
-    """Yield (number, queries) for each shard of ``size`` queries, of the first ``most`` queries.
+    """Split the first ``most`` queries into shards of ``size`` queries, and yield (number, queries) of each shard.
 
     Raises ``SourceError`` if the source has no query.
     """
@@ -245,9 +245,9 @@ def shards(source: Source, size: int, most: int | None = None) -> Iterator[tuple
 
 
 def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[tuple[int, list[Query]]]:
-    """Yield the shards of the run; of a preview, only its first queries. New splits are checked before.
+    """Yield the shards of the run, or of the first queries of a preview. Check the first queries of each new split.
 
-    ``say`` gets what is known about the first queries, and the estimate of their cost. Raises ``ConfigError`` if their
+    ``say`` gets the facts about the first queries, and the estimate of their cost. Raises ``ConfigError`` if their
     answers cannot be verified (see ``FirstRows``).
     """
     nothing = bool(run.config.get("verify_nothing"))

@@ -32,7 +32,7 @@ REMEDIES = {
 
 
 class Failure(NamedTuple):
-    """The failure of a stage on all answers to one query. ``queries`` must fail before the run stops."""
+    """The failure of a stage on all answers to one query. The run stops if this many ``queries`` fail."""
 
     what: str
     problem: str
@@ -125,9 +125,9 @@ def _is_failed(verdict: Verdict) -> bool:
 def check_provider(generate: Generate, rows: Sequence[Row], loop: Loop) -> None:
     """Sample the candidates of the first row. If all of them fail, sample those of the next rows.
 
-    Does nothing for recorded answers and in batch mode. Raises ``OutageError`` if all candidates of ``TRIED`` rows, or
-    of all ``rows`` if there are fewer, fail for a reason that does not depend on the prompt, and
-    ``AuthenticationError`` if all of them have the status 403.
+    Does nothing for recorded answers and in batch mode. At most ``TRIED`` rows are sampled. Raises ``OutageError`` if
+    all candidates of these rows fail for a reason that does not depend on the prompt. Raises ``AuthenticationError``
+    if all of them fail with the status 403.
     """
     if not isinstance(generate.sampler, Sampler) or generate.sampler.batch:
         return

@@ -2,7 +2,7 @@
 
 The lock is the file ``RUN/.lock``. It names the process that works in the folder. This process writes the file again
 every ``BEAT_S`` seconds (the heartbeat). If the process ran on this machine and has ended, the lock is taken over. Of a
-process on another machine or in another container, only the heartbeat is seen: if it does not change for ``STALE_S``
+process on another machine or in another container, only the heartbeat is visible. If it does not change for ``STALE_S``
 seconds, the lock is taken over.
 
 The file is read and changed under ``flock``. NFS from version 4 passes this on to the server. On a file system without
@@ -56,7 +56,7 @@ class Holder:
         return max(0.0, time.time() - self.beat_at)
 
     def is_working(self) -> bool:
-        """Return whether the process runs, as far as this can be seen at once."""
+        """Return whether the process seems to run, without waiting for its next heartbeat."""
         alive = self.process.is_alive()
         return self.age_s < 2 * STALE_S if alive is None else alive
 

@@ -115,7 +115,7 @@ def _attached(handler: logging.Handler) -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         own.setLevel(level)
-        with contextlib.suppress(OSError):  # the disk is full; ``_LogFile.handleError`` has said so
+        with contextlib.suppress(OSError):  # the disk is full; ``_LogFile.handleError`` has reported it
             handler.close()
 
 

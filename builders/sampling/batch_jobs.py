@@ -92,11 +92,11 @@ class BatchJobs:
 
     @property
     def may_be_confused(self) -> bool:
-        """Whether a job that a search without a mark has found may be another job of this run."""
+        """Whether a search without a mark may have found the wrong job: another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
     async def claim_open(self) -> list[BatchJob]:
-        """Claim and return the unfinished jobs of earlier runs, except jobs that a sampler or a process has claimed.
+        """Claim and return the unfinished jobs of earlier runs that no other sampler or process has claimed.
 
         All samples of these jobs are claimed too, so that no other process requests them.
         """
@@ -132,10 +132,10 @@ class BatchJobs:
         )
 
     async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> NoReply | None:
-        """Submit the planned ``job`` and return None. After a transient error, submit it again until ``patience_s``.
+        """Submit the planned ``job`` and return None. Repeat this after transient errors, for at most ``patience_s``.
 
-        If it is unknown whether the service has taken the job, it is searched for first. Returns ``LATE`` if the
-        service has not taken the job in that time, and ``NOT_TAKEN`` if an uncertain job may be this one. Raises the
+        If it is unknown whether the service has accepted the job, it is searched for first. Returns ``LATE`` if the
+        service has not accepted the job in that time, and ``NOT_TAKEN`` if an uncertain job may be this one. Raises the
         error if the service refuses the job, and ``ProviderError`` if the search fails. In the last case, the plan
         stays in the journal, and the next run searches for the job.
         """
@@ -165,7 +165,7 @@ class BatchJobs:
         raise AssertionError("the loop has no end")
 
     def seconds_before(self, attempt: int, retry_after_s: float | None = None) -> float:
-        """Return the wait before a failed action is repeated for the time ``attempt``, counted from 0.
+        """Return the seconds to wait before a failed action is repeated. ``attempt`` counts the repetitions from 0.
 
         The wait doubles with each attempt, from ``poll_s`` to ``LONGEST_WAIT_S``.
         """
@@ -312,7 +312,7 @@ class BatchJobs:
             )
 
     async def _claim(self, batch: str, samples: Sequence[bytes] = ()) -> bool:
-        """Claim ``batch``, so that nobody else waits for it and counts its replies twice. Returns False if it is taken.
+        """Claim ``batch``, so that its replies are counted once. Returns False if another process has claimed it.
 
         ``samples`` are the keys of its samples, which are claimed together with it.
         """

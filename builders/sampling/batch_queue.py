@@ -55,7 +55,7 @@ class BatchQueue:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def resume(self) -> list[str]:
-        """Start waiting for the unfinished jobs that nobody waits for. Returns the names of their requests.
+        """Start to wait for all unfinished jobs that are not claimed. Returns the names of their requests.
 
         Raises ``ProviderError`` if the search for a job fails. No job is then resumed by this call.
         """
@@ -215,7 +215,7 @@ class BatchQueue:
         self._requests.fail(job.names, error)
 
     async def _divide(self, job: BatchJob, error: RequestError) -> None:
-        """Submit the requests of ``job`` in smaller jobs. The answer to a request that was alone is the ``error``."""
+        """Submit the requests of ``job`` in smaller jobs. If there is only one, it is answered with the ``error``."""
         if len(job.names) == 1:
             try:
                 await self._count_refused(job, [error])
@@ -243,7 +243,10 @@ class BatchQueue:
         self._start(self._wait(job))
 
     def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
-        """Close ``job`` once its requests are settled. If it is given, ``unclaimed`` is their answer for now."""
+        """Wait for the requests of ``job``, and close it once they are settled.
+
+        ``unclaimed``, if set, is their answer, unless an uncertain job has their replies.
+        """
         for name in job.names:
             self._requests.get_or_create(name)
         job.unsettled = set(job.names)
@@ -367,7 +370,7 @@ class BatchQueue:
             self._requests.answer(dict.fromkeys(names, NoReply.LEFT_OUT))
 
     def _give_up(self, names: Iterable[str], reason: str) -> None:
-        """Send the requests ``names`` online, because there is no reply within ``patience_s``. State the price."""
+        """Send the requests ``names`` online, because there is no reply within ``patience_s``. Log the price."""
         if names := self._requests.unanswered(names):
             self._ledger.note("requests sent online because of patience_s", len(names))
             log.warning(

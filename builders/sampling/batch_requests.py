@@ -51,7 +51,7 @@ class PendingRequests:
         self._by_name: dict[str, BatchRequest] = {}
 
     def add(self, request: BatchRequest) -> bool:
-        """Add ``request``. Returns False if there is a request with this name, which then stays."""
+        """Add ``request``. If there is a request with this name, keep that one and return False."""
         return self._by_name.setdefault(request.name, request) is request
 
     def get_or_create(self, name: str) -> BatchRequest:
@@ -75,7 +75,7 @@ class PendingRequests:
         return (self._by_name[name] for name in names if name in self._by_name)
 
     def unanswered(self, names: Iterable[str]) -> list[str]:
-        """Return those of ``names`` that have a request without an answer."""
+        """Return the names in ``names`` whose request has no answer yet."""
         return [request.name for request in self.known(names) if not request.reply.done()]
 
     def answer(self, answers: Mapping[str, BatchAnswer]) -> None:

@@ -1,4 +1,4 @@
-"""The batch route: queue -> batch job -> journal. A request without a usable reply belongs in another batch job.
+"""The batch route: queue -> batch job -> journal. A request without a usable reply is submitted in another batch job.
 
 In batch mode, a request is sent online only if it has no reply after ``patience_s``. In online mode, every request
 without a usable reply is sent online.

@@ -69,7 +69,7 @@ class Spending(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One row of the table ``owners``. ``is_shared``: it has written its claims, and writes each new one."""
+    """One row of the table ``owners``. If ``is_shared``, the owner has written its claims and writes each new claim."""
 
     id: str
     process: Process
@@ -79,12 +79,12 @@ class Owner:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a new owner need not wait for this one."""
+        """Whether a new owner can start without waiting for this one."""
         return self.is_shared and self.process.is_on_this_machine
 
 
 class _Heartbeat(NamedTuple):
-    """The heartbeat of another owner, since when it has this value, and whether it has changed before."""
+    """The last heartbeat of another owner: its value, when this value was first read, and whether it ever changed."""
 
     value: float
     since: float
@@ -145,7 +145,7 @@ class Claims:
             await self._writer.run(partial(_remove, self._id))
 
     def watch_budget(self, budget: SharedBudget) -> None:
-        """Keep ``budget`` informed of what all processes that use the journal have paid and reserved."""
+        """Keep ``budget`` informed of the dollars that all processes with this journal have paid and reserved."""
         self._budgets.append(budget)
         if self.is_shared:
             self._aside_elsewhere = sum(owner.usd_aside for owner in self._owners())
@@ -185,7 +185,7 @@ class Claims:
             self._writer.submit(partial(_release, self._id, released)).add_done_callback(_ignore_result)
 
     async def wait(self) -> None:
-        """Wait until the next look at the other processes, after which their claims may have changed."""
+        """Wait until the other processes have been checked again. Their claims may have changed then."""
         await self._looked.wait()
 
     # --- the other owners --------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Claims:
                 failed = False
             except JournalError as error:
                 if not failed:  # log only the first of several failures in a row
-                    log.warning("The other processes that use %s cannot be seen now: %s", self._path, error)
+                    log.warning("The list of the other processes that use %s cannot be read now: %s", self._path, error)
                 failed = True
             looked, self._looked = self._looked, asyncio.Event()
             looked.set()
@@ -226,7 +226,7 @@ class Claims:
         others = self._owners()
         ended = [owner for owner in others if self._has_ended(owner)]
         for owner in ended:
-            log.warning("%s used %s and has ended; what it had claimed is free.", owner.process, self._path)
+            log.warning("%s used %s and has ended. Its claims are released.", owner.process, self._path)
             await self._writer.run(partial(_remove, owner.id))
         return [owner for owner in others if owner not in ended]
 
@@ -281,9 +281,9 @@ class Claims:
 
 
 def _register(owner: str, connection: sqlite3.Connection) -> bool:
-    """Add an owner, and delete those that have certainly ended.
+    """Add ``owner``, and delete the owners that have certainly ended.
 
-    Returns whether there are others. Then the new owner writes its claims from the start.
+    Returns whether there are other owners. If there are, the new owner writes its claims from the start.
     """
     is_shared = False
     for other, process in connection.execute("SELECT id, process FROM owners").fetchall():
@@ -310,7 +310,7 @@ def _remove(owner: str, connection: sqlite3.Connection) -> None:
 
 
 def _beat(owner: str, is_shared: bool, connection: sqlite3.Connection) -> None:
-    """Write the heartbeat of an owner. Adds the owner if it is missing: another one may have taken it for ended."""
+    """Write the heartbeat of ``owner``. Add the owner if another process has deleted it by mistake."""
     process, now = json.dumps(this_process().as_json()), time.time()
     connection.execute(
         "INSERT INTO owners VALUES (?, ?, ?, ?, 0.0) ON CONFLICT (id) DO UPDATE SET heartbeat = excluded.heartbeat",
@@ -330,7 +330,7 @@ def _share(owner: str, held: Collection[bytes], connection: sqlite3.Connection) 
 
 
 def _stop_sharing(owner: str, connection: sqlite3.Connection) -> bool:
-    """Stop writing claims if ``owner`` is the only one. Returns whether this is so."""
+    """Stop writing claims if ``owner`` is the only owner. Returns whether it is."""
     if connection.execute("SELECT 1 FROM owners WHERE id != ?", (owner,)).fetchone():
         return False
     connection.execute("UPDATE owners SET shared = 0 WHERE id = ?", (owner,))

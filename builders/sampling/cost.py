@@ -135,8 +135,8 @@ class Ledger:
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
         """Record the cost of earlier runs and of other processes that use the journal.
 
-        ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` is what other
-        processes have reserved for batch jobs.
+        ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` are the
+        dollars that other processes have reserved for batch jobs.
         """
         self.usd_before = max(self.usd_before, usd - self.usd)
         self.usd_aside_elsewhere = usd_aside_elsewhere

@@ -108,7 +108,7 @@ def repair(path: Path, health: JournalHealth) -> Path:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Open the journal without changing any file. Without a write-ahead log, SQLite needs no file next to it."""
+    """Open the journal read-only. If it has no write-ahead log, SQLite also creates no file next to the journal."""
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
 

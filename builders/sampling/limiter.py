@@ -144,9 +144,10 @@ class Limiter:
         """Call ``send`` as soon as the limits allow, retry it after errors, and return its result.
 
         ``started`` is called before each attempt. ``RequestError`` and ``AuthenticationError`` are raised without a
-        retry. A few replies with the status 403 are ``Forbidden``, a ``RequestError``. Any other ``ProviderError``
-        is raised after ``retries`` retries. After an ``UnreadableReply`` there is only one retry, because the reply is
-        paid for. Raises ``OutageError`` if the service is unavailable for longer than ``patience_s``.
+        retry. The status 403 for only a few prompts is raised as ``Forbidden``, a ``RequestError``. Any other
+        ``ProviderError`` is raised after ``retries`` retries. After an ``UnreadableReply`` there is only one retry,
+        because the reply is paid for. Raises ``OutageError`` if the service is unavailable for longer than
+        ``patience_s``.
         """
         failed = unread = 0
         probe = False
@@ -335,7 +336,7 @@ class Limiter:
     def _note_forbidden(self, error: AuthenticationError, prompt: bytes) -> None:
         """Raise ``error`` unless it may concern only ``prompt``: the status is 403, and only a few prompts got it.
 
-        A firewall in front of a service answers 403 if it does not like a prompt.
+        A firewall in front of a service may answer 403 to a single prompt.
         """
         self.counts.note_failure(error)
         self._forbidden.add(prompt)

@@ -21,7 +21,7 @@ Sample = tuple[bytes, int, int]
 
 @dataclass
 class Meter:
-    """The samples that were drawn in a block: sample -> cost in dollars; None if no price is known."""
+    """The samples that were drawn in a block, each with its cost in dollars; None if no price is known."""
 
     costs: dict[Sample, float | None] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ def is_metered() -> bool:
 
 
 def record_costs(key: bytes, attempt: int, answers: Mapping[int, Completion | ProviderError]) -> None:
-    """Report samples to the block in which they are drawn. ``answers`` maps sample index -> answer."""
+    """Add the cost of samples to the meter of the current block. ``answers`` maps sample index -> answer."""
     meter = _meter.get()
     if meter is not None:
         drawn = {index: answer for index, answer in answers.items() if isinstance(answer, Completion)}

@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 def check_for_moved_server(journal: Journal, identity: str, body: bytes, attempt: int, *, free: bool) -> None:
-    """Check whether the journal has answers to ``body`` only under other addresses than that of ``identity``.
+    """Raise ``ServerMoved`` if the journal has answers to ``body``, but only from other addresses of the server.
 
-    Then raises ``ServerMoved``, which says how to adopt the replies. Only logs a warning if requests are ``free``, or
-    if ``provider.service`` names the server: then the user has decided that it is another server.
+    The message says how to adopt the replies. If requests are ``free``, or if ``provider.service`` names the server,
+    only a warning is logged. With this setting, the user has decided that it is another server.
     """
     others = identities_elsewhere(journal, identity, body, attempt)
     if not others:

@@ -118,8 +118,8 @@ class Batching:
     """Settings: when batch jobs are submitted, and how long the run waits for replies. All times are in seconds.
 
     A batch job is submitted when no new request has arrived for ``gather_s``, or when ``most`` requests are queued. Its
-    status is checked every ``poll_s``. A submission that fails is repeated, with longer and longer waits from
-    ``poll_s`` on. A request that a finished job did not answer is submitted in another job. A request is sent online at
+    status is checked every ``poll_s``. A submission that fails is repeated after waits that grow from
+    ``poll_s``. A request that a finished job did not answer is submitted in another job. A request is sent online at
     the full price if its job is not done, or could not be submitted, after ``patience_s``.
 
     ``patience_s=0`` is only for ``mode=online``: unfinished batch jobs of earlier runs are checked once. Large batch

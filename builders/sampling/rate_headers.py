@@ -98,7 +98,7 @@ def _bounded(seconds: float | None) -> float | None:
 
 
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
-    """Estimate the seconds to which ``limit`` applies, from OpenAI's ``reset``: the time until the bucket is full.
+    """Estimate the period of ``limit`` in seconds from OpenAI's ``reset``, the time until the bucket is full.
 
     Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
     """

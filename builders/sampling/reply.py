@@ -146,5 +146,5 @@ class ReplyStore:
 
 
 def _shared(completion: Completion, usd: float | None, count: int) -> Completion:
-    """Return ``completion`` with its share of the cost and of the time of a request that brought ``count`` of them."""
+    """Return ``completion`` with its share of the cost and time of a request for ``count`` completions."""
     return replace(completion, cost_usd=shared_cost(usd, count), seconds=completion.seconds / max(count, 1))

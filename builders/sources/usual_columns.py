@@ -47,7 +47,7 @@ def column_uses(mapped: Mapping[str, Column], row: Row) -> dict[str, str]:
 
 
 def _is_known(part: str, known: Mapping[str, Column], row: Row) -> bool:
-    """Return whether another part takes the place of ``part``."""
+    """Return whether ``part`` needs no column, because another part supplies the prompt or the recorded answers."""
     if part in PROMPT_PARTS:
         return bool(PROMPT_PARTS & set(known)) or (part == "question" and "messages" in row)
     return part == "candidates" and "candidate" in known

@@ -102,9 +102,10 @@ class Generate:
         )
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls after the first turn: one further turn per candidate that uses tools, and the tools' calls.
+        """Return the calls after the first turn: further turns of the candidates, and calls of simulated tools.
 
-        At most, each candidate uses all turns, with one tool call per turn.
+        The expected number is one further turn per candidate. At most, each candidate uses all turns, with one tool
+        call per turn.
         """
         if self._tools is None or not query.tools or not isinstance(self.sampler, Sampler):
             return []

@@ -110,7 +110,7 @@ class ProgramClient:
         try:
             number = message["callback"]
             if type(number) is not int or number < 0:
-                raise TypeError("a function of the tests is a number")
+                raise TypeError("the program's message does not contain the number of a function of the tests")
             args = [self.values.decode(item) for item in message["args"]]
             kwargs = {name: self.values.decode(item) for name, item in message["kwargs"].items()}
             return {"ok": self.values.encode(_finished(self.values.functions[number](*args, **kwargs)))}

@@ -239,7 +239,9 @@ def _contains(self: Remote, item: object) -> bool:
         return any(member is item or member == item for member in self)  # type: ignore[attr-defined]
     if getattr(type(self), "_is_tested_class", False):  # the tests are about this class, so its own ``in`` decides
         return self._program.request("special", self._reference, (item,), name="__contains__") is True
-    raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
+    raise TypeError(
+        "`in` does not work for an object of the program. In the tests, convert the object to a list first."
+    )
 
 
 def _equal(self: Remote, other: object) -> Any:
@@ -289,7 +291,8 @@ def _binary(name: str, place: str) -> Any:
         value = self._program.request("operate", self._reference, operands, name=f"i{name}" if place == "i" else name)
         if not isinstance(value, Remote) and not isinstance(other, Remote):
             raise TypeError(
-                f"{name} of the program's object and a plain value gave a plain value; compare plain values"
+                f"{name} of an object of the program and a plain value returned a plain value, which the program could "
+                "forge. In the tests, convert the object to a plain value first."
             )
         return value
 

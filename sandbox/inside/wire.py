@@ -49,7 +49,7 @@ _BY_CODE = {name[:4].encode().ljust(4, b"\0"): name for name in LANGUAGES}
 
 
 def unpack_request(raw: bytes) -> Request:
-    """Decode a request from its header. Raises ``ValueError`` if the header is malformed."""
+    """Decode the header of a request. Raises ``ValueError`` if the header is malformed."""
     magic, code, *rest = REQUEST.unpack(raw)
     if magic != MAGIC or code not in _BY_CODE:
         raise ValueError(f"request begins with {raw[:8]!r}; expected {MAGIC!r} and a language")
@@ -76,7 +76,7 @@ class Reply(NamedTuple):
 
 
 def unpack_reply(raw: bytes) -> Reply:
-    """Decode a reply from its header. Raises ``ValueError`` if the header is malformed."""
+    """Decode the header of a reply. Raises ``ValueError`` if the header is malformed."""
     magic, status, *rest = REPLY.unpack(raw)
     if magic != MAGIC or status >= len(STATUSES):
         raise ValueError(f"reply begins with {raw[:8]!r}; expected {MAGIC!r} and a status")

@@ -65,7 +65,7 @@ def evaluate_node(node: ast.AST) -> float:
         if node.keywords:
             raise ValueError("functions take no named arguments")
         return _FUNCTIONS[node.func.id](*(evaluate_node(argument) for argument in node.args))
-    raise ValueError("only numbers, operators and the usual functions are known")
+    raise ValueError("only numbers, operators and common functions such as sqrt are supported")
 
 
 def _power(base: float, exponent: float) -> float:
@@ -125,7 +125,7 @@ def polynomial(node: ast.AST, variable: str) -> list[Fraction]:
             for _ in range(int(right[0])):
                 result = _product(result, left)
             return result
-    raise ValueError(f"only polynomials in {variable} are known")
+    raise ValueError(f"only polynomials in {variable} are supported")
 
 
 def _product(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:

@@ -70,7 +70,7 @@ def program(number: int) -> tuple[Query, Candidate]:
 async def compare(
     title: str, ways: dict[int, Verify], made: Callable[[int], tuple[Query, Candidate]], size: int, rounds: int
 ) -> None:
-    """Time both in turn. Each round has different programs, because equal ones run only once."""
+    """Measure each of ``ways`` in turn. Each round has different programs, because equal programs run only once."""
     rates: dict[int, list[float]] = {count: [] for count in ways}
     for number in range(rounds + 1):
         for count, verify in ways.items():
@@ -84,7 +84,7 @@ async def compare(
             begun = time.perf_counter()
             verdicts = await asyncio.gather(*(one(query, candidate) for query, candidate in work))
             if wrong := [verdict for verdict in verdicts if verdict.outcome != "pass"]:
-                raise SystemExit(f"{title}: {len(wrong)} verdicts are no pass, the first: {wrong[0]}")
+                raise SystemExit(f"{title}: {len(wrong)} verdicts are not pass; the first: {wrong[0]}")
             if number:  # the first starts the workers
                 rates[count].append(len(work) / (time.perf_counter() - begun))
     one_worker, two = (statistics.median(rates[count]) for count in (1, 2))

@@ -137,7 +137,7 @@ def test_the_jobs_of_a_process_that_ends_are_resumed_by_another(tmp_path: Path, 
 
 
 def test_a_search_that_fails_during_a_run_costs_only_the_samples_of_the_lost_job(tmp_path: Path) -> None:
-    """The process that ends leaves a job without an id, and the service cannot list its jobs for a while."""
+    """The first process ends and leaves a job without an id. The service cannot list its jobs for a while."""
     double = OpenAIDouble(polls=10**6)
     double.fail("create", Answer(after_s=1.0), done=True)
     double.fail("list", *[Answer(status=503)] * 1000)

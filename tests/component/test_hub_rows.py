@@ -27,7 +27,7 @@ print(json.dumps(read))
 
 
 def read(hub: HubDouble, folder: Path, *settings: Mapping[str, object]) -> list[list[str] | str]:
-    """The questions of the rows, or the error, with each of ``settings``."""
+    """Read the rows once per item of ``settings``. Return the questions of the rows, or the error, of each read."""
     env = os.environ | {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "0", "HF_TOKEN": "t"}
     env |= {"HF_DATASETS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
     words = [sys.executable, "-c", PROGRAM, json.dumps(settings)]

@@ -40,7 +40,7 @@ def says(text: str) -> Answer:
 
 
 def refusing(*names: str) -> Callable[[Sent], Answer]:
-    """Return a service that refuses requests with one of the keys ``names``, the first one first."""
+    """Return a service that refuses requests with a key in ``names``. Its error names the first such key."""
 
     def answer(sent: Sent) -> Answer:
         refused = next((name for name in names if name in sent.body), None)

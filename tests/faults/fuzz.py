@@ -97,7 +97,7 @@ def bodies(shape: Shape) -> st.SearchStrategy[bytes]:
 
 
 class Fuzzer:
-    """Context manager: draws samples from a service whose first reply to each question is given, and later ones good."""
+    """Context manager: samples from a service. The test sets the first reply to each question; later replies are good."""
 
     def __init__(self, shape: str) -> None:
         self.shape = SHAPES[shape]

@@ -76,7 +76,7 @@ def opened(backend: str, use: Any, **settings: Any) -> Any:
 
 
 async def nothing(sandbox: Any) -> None:
-    """Use the sandbox for no run."""
+    """Run no program in the sandbox."""
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -100,7 +100,7 @@ def test_a_program_that_exhausts_the_memory_of_two_boxes_has_failed() -> None:
 
 
 def test_a_run_is_repeated_in_a_new_box_because_idle_ones_may_have_ended_too() -> None:
-    """An engine that restarts ends all boxes at once, and an idle box shows it only in its next run."""
+    """The restart of a Docker engine ends all boxes. The pool notices the end of an idle box only at its next run."""
 
     async def restart(pool: Pool) -> Execution:
         await asyncio.gather(pool.run(Program("python", "1")), pool.run(Program("python", "2")))

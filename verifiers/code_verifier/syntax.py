@@ -19,7 +19,7 @@ _ALWAYS_DEFINED = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the syntax of a program shows.
+    """The facts about a program that its syntax shows.
 
     ``error`` is the syntax error, or "". ``undefined`` are the global names that the program reads and never defines.
     ``called`` are names that the program calls directly, such as ``f`` in ``f(x)``.

@@ -1,5 +1,4 @@
-"""The rules that recognise refusals: one catalogue per topic, the text that is searched, and what the question"
-" asks for.
+"""The rules that recognise refusals: a catalogue per topic, the searched text, and what the question asks for.
 
 ``verifiers.refusal_patterns.classify`` applies them.
 """

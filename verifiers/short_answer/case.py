@@ -50,7 +50,7 @@ class Case:
         return all(token.form in self.question.words for token in self.text.tokens if start <= token.start < end)
 
     def asserts(self, mention: Mention) -> bool:
-        """Return whether the answer asserts a mention."""
+        """Return whether the answer states ``mention`` as true, without doubt or denial."""
         return self.sentences.status(mention.start, mention.end) == "asserted"
 
 

@@ -147,7 +147,7 @@ def relation(reference: Date, answer: Date) -> Relation:
 
 
 def _in_year(date: Date) -> Date:
-    """Return the date without its year. A date that is a year or longer becomes the whole year."""
+    """Return the date without its year. A period of a year or more becomes the whole year."""
     if not date.year or date.last - date.first >= _DAYS_IN_YEAR - 1:
         return date if not date.year else Date(0, _DAYS_IN_YEAR - 1, date.start, date.end, False)
     length = date.last - date.first

@@ -69,9 +69,9 @@ def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
 
 
 def _shortest(text: Text, near: list[int], wanted: set[str], at: int) -> tuple[int, int] | None:
-    """Return the first and the last position of the wanted words, or None if one is not near.
+    """Return the first and the last position of the ``wanted`` words, or None if ``near`` lacks one of them.
 
-    Of each word, the occurrence that is closest to ``at`` counts.
+    If a word occurs several times, only its occurrence closest to ``at`` counts.
     """
     closest = {}
     for i in sorted(near, key=lambda i: abs(i - at), reverse=True):

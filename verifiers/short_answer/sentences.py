@@ -178,7 +178,7 @@ class Sentences:
         return len(self.starts) - 1
 
     def status(self, start: int, end: int) -> Status:
-        """Return whether the text asserts what it mentions from ``start`` to ``end``."""
+        """Return whether the text asserts, doubts or denies the words from ``start`` to ``end``."""
         first, last = self.span(self.number(start))
         before, after = _QUOTED.sub(_blanks, self.text[first:start]), self.text[end:last]
         if _denied(before, after, self.question):

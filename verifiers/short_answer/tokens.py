@@ -189,7 +189,7 @@ def _with_numerals(found: list[Token]) -> list[Token]:
 
 
 def _numeral_length(found: list[Token], at: int) -> int:
-    """Return how many tokens from ``at`` on form one number in words; 0 if there is no number word."""
+    """Return the number of tokens of the number in words that begins at ``at``; 0 if no such number begins there."""
     end = at
     while end < min(len(found), at + 12) and (
         found[end].form in _NUMBER_WORDS

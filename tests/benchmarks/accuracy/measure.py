@@ -255,7 +255,7 @@ def grouped(kind: Kind, results: Mapping[str, Sequence[Result]]) -> dict[str, li
 
 
 def whole(groups: Mapping[str, Anything]) -> Anything:
-    """Return the entry for the sets of a kind together: ``ALL``, or the only set that is counted."""
+    """Return the entry ``ALL``, which covers all sets of a kind, or the entry of the only set that is counted."""
     return groups.get("ALL") or next(iter(groups.values()))
 
 

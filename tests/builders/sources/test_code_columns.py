@@ -30,7 +30,7 @@ def test_a_missing_setting_is_an_error_at_the_first_row(tmp_path: Path) -> None:
 
 
 def test_rows_without_an_entry_point_are_left_out_and_counted(tmp_path: Path) -> None:
-    """They may come after rows that have one: the run has paid for answers by then, so it must not stop."""
+    """A run must not stop at such a row, because it may have paid for answers to earlier rows."""
     found = source(tmp_path, ["", "f", " ", "g", "f("], entry_point="name")
     assert [query.id for query in found] == ["1", "3"]
     assert found.skipped == {NO_ENTRY_POINT: 3}
