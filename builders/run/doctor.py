@@ -91,7 +91,7 @@ def _journal(out: Path, repairs: bool) -> Iterator[Finding]:
     if not kept:
         yield Finding(path, "no reply can be read", "Restore it from a copy, or move it away.")
         return
-    lost = f"{health.damaged_replies:,} replies and {health.lost_answers:,} answers are damaged"
+    lost = f"{health.damaged_replies:,} replies and {health.damaged_answers:,} answers are damaged"
     problem = "; ".join([lost, *dict.fromkeys(health.errors)][:4])
     done = ""
     if repairs:

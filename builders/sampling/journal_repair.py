@@ -42,17 +42,17 @@ Row = tuple[Any, ...]
 
 @dataclass
 class JournalHealth:
-    """What a check found: the intact rows by table, the number of damaged replies, and the errors of SQLite."""
+    """What a check found: the intact rows by table, the numbers of damaged replies and answers, and other errors."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     damaged_replies: int = 0
-    lost_answers: int = 0
+    damaged_answers: int = 0
     errors: list[str] = field(default_factory=list)
 
     @property
     def is_intact(self) -> bool:
         """Whether nothing is damaged."""
-        return not (self.errors or self.damaged_replies or self.lost_answers)
+        return not (self.errors or self.damaged_replies or self.damaged_answers)
 
 
 def examine(path: Path) -> JournalHealth:
@@ -149,10 +149,10 @@ def _drop_damaged(health: JournalHealth) -> None:
             calls[answer[3]] = fitting[0]
             answers.append(answer)
             answers_of[answer[3]] += 1
+    health.damaged_answers = len(health.rows["answers"]) - len(answers)
     answers += [answer for call in calls.values() for answer in _lost_answers(call, answers_of)]
     owners = {call: (request, attempt) for request, attempt, _, call, _ in answers}
     health.damaged_replies = len(health.rows["calls"]) - len(calls)
-    health.lost_answers = max(0, len(health.rows["answers"]) - len(answers))
     health.rows["answers"] = answers
     health.rows["calls"] = [_sound_call(row, *owners.get(row[0], row[1:3])) for row in calls.values()]
     changed = sum(new != calls[new[0]] for new in health.rows["calls"])
