@@ -59,10 +59,12 @@ class AutoSandbox:
                 continue
             if reasons:
                 log.info(
-                    "Programs run in sandbox=%s, because another sandbox did not open: %s", sandbox.name, reasons[0]
+                    "Programs run in sandbox=%s, because the stronger sandbox could not be opened: %s",
+                    sandbox.name,
+                    reasons[0],
                 )
             return self
-        self.unavailable = "No program is executed, because nothing on this machine isolates it. " + " | ".join(reasons)
+        self.unavailable = "No program is executed, because no sandbox works on this machine. " + " | ".join(reasons)
         log.warning(self.unavailable)
         return self
 

@@ -23,7 +23,7 @@ from bestofn.sandbox.results import PackedResults
 
 GRACE_S = 5.0  # added to a program's wall-clock limit, so that the supervisor can end the program and clean up
 SLOW_CASES = 3  # maximum time of one execution, as a multiple of the limit for one case
-LONGEST = 3  # maximum time on a busy machine, as a multiple: time spent waiting for a processor does not count
+LONGEST = 3  # maximum time on a busy machine, as the same multiple: waiting for a processor does not count
 START_S = 60.0  # time limit for a box to start and send its greeting
 RESULT_BYTES = 8 << 20  # maximum size of all results or verdicts of one execution
 
@@ -68,7 +68,7 @@ class Box:
     """A connection to the supervisor of one box.
 
     ``fit`` is False if the box must not be used again: an error occurred, or a run left processes or files behind.
-    The caller must then close the box. ``ran_out_of_memory`` is asked about a box that has ended.
+    The caller must then close the box. ``ran_out_of_memory`` is called after the box has ended.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ def _processes(folder: Path) -> list[int]:
 
 
 def _killed_for_memory(folder: Path) -> bool:
-    """Return whether the counter ``oom_kill`` of the group is above 0. Its file is another one in each version."""
+    """Return whether the counter ``oom_kill`` of the group is above 0. The file depends on the cgroup version."""
     for name in ("memory.events", "memory.oom_control"):
         with contextlib.suppress(OSError, ValueError):
             counters = dict(line.split() for line in (folder / name).read_text().splitlines())

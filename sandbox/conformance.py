@@ -146,7 +146,7 @@ for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLIN
 links = []
 try: links = [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]]
 except OSError: pass
-inert = "lo tunl0 sit0 ip6tnl0 gre0 gretap0 erspan0 ip_vti0 ip6_vti0 ip6gre0".split()  # what a kernel puts everywhere
+inert = "lo tunl0 sit0 ip6tnl0 gre0 gretap0 erspan0 ip_vti0 ip6_vti0 ip6gre0".split()  # present in every namespace
 others = [link for link in links if link not in inert]
 print(opened, others, "HELD" if not opened and not others else "NOT-HELD")
 """
@@ -198,7 +198,12 @@ print(written >> 20, "MiB,", files, "files", "HELD" if written <= 80 << 20 and f
 VITAL: tuple[Check, ...] = (
     Check("processes", "a program cannot fill the machine with processes", _python(_PROCESSES), _prints_held),
     Check("memory", "all processes of a program together cannot fill the memory", _python(_MEMORY), _prints_held),
-    Check("network", "no socket of any family can be made, and there is no way out", _python(_NETWORK), _prints_held),
+    Check(
+        "network",
+        "a program can create no socket of any family, and reaches no network",
+        _python(_NETWORK),
+        _prints_held,
+    ),
 )
 
 CHECKS: tuple[Check, ...] = (
@@ -211,16 +216,23 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "rights",
-        "no rights can be gained",
+        "a program cannot gain rights",
         _python(_RIGHTS),
         lambda run: "" if run.exit_code == -31 else _prints_held(run),
     ),
-    Check("disk", "the folder is limited in bytes and in files", _python(_DISK), _prints_held),
-    Check("time", "an endless program is ended", _python("while True: pass", wall_s=1.0), _is_stopped("timeout")),
+    Check("disk", "the program's folder has a limit on bytes and on files", _python(_DISK), _prints_held),
+    Check(
+        "time", "a program is killed at its time limit", _python("while True: pass", wall_s=1.0), _is_stopped("timeout")
+    ),
     Check(
         "own memory", "the memory of one process is limited", _python("a = bytearray(1 << 30)"), _is_stopped("memory")
     ),
-    Check("output", "a flood of output is cut", _python("while True: print('x' * 65536)"), _is_stopped("output")),
+    Check(
+        "output",
+        "a program is killed if it writes too much output",
+        _python("while True: print('x' * 65536)"),
+        _is_stopped("output"),
+    ),
     Check("javascript", "Node runs", Program("javascript", "console.log('HELD')"), _prints_held),
     Check("bash", "Bash runs", Program("bash", "echo HELD"), _prints_held),
     Check("sql", "SQLite runs", Program("sql", "select 'HELD'"), _prints_held),

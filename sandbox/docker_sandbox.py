@@ -173,7 +173,7 @@ class DockerSandbox:
         return self._pool
 
     async def _examine(self, box: Box, pool: Pool) -> None:
-        """Test the vital promises, because a runtime may not implement every limit. Raises ``SandboxError``."""
+        """Test the vital promises, because a runtime may lack some limits. Raises ``SandboxError`` if one is broken."""
         failed = [check for check in await examine(box.run, VITAL) if not check.holds]
         if failed:
             await pool.close()
@@ -205,7 +205,7 @@ class DockerSandbox:
 
 
 def check_runtime(runtime: str, known: Mapping[str, object]) -> None:
-    """Raise ``ConfigError`` if the engine does not know ``runtime``. Some engines do not list their runtimes."""
+    """Raise ``ConfigError`` if the engine does not know ``runtime``. If the engine lists none, nothing is checked."""
     if known and runtime not in known and not runtime.startswith("io.containerd."):
         raise ConfigError(
             f"sandbox.runtime is {runtime!r}, but the Docker engine has no such runtime. It has: "

@@ -46,7 +46,7 @@ class Image:
 
     @property
     def tag(self) -> str:
-        """The name and tag of the image. They depend on everything that is built into it, and on no code of bestofn."""
+        """The name and tag of the image. The tag is a hash of the image's content, without code of bestofn."""
         if self.ready:
             return self.ready
         if not self.packages:

@@ -39,7 +39,7 @@ class LocalPackages:
 def local_packages(packages: Sequence[str], wheels: str | None) -> LocalPackages:
     """Find ``packages``, numpy and sortedcontainers. Wheels are unpacked into a cache folder once.
 
-    Raises ``ConfigError`` if one of ``packages`` is neither installed next to bestofn nor in the folder ``wheels``.
+    Raises ``ConfigError`` if one of ``packages`` is neither installed with bestofn nor in the folder ``wheels``.
     """
     found = installed(() if wheels else packages)
     found += [one for name in DEFAULT for one in _installed_if_there(name)]
@@ -55,7 +55,7 @@ def _installed_if_there(name: str) -> list[Distribution]:
     try:
         return installed([name])
     except ConfigError:
-        return []  # a program that needs it gets the verdict ``error`` with its name
+        return []  # programs that import it get the verdict ``error``, which names it
 
 
 def _unpacked(wheels: Sequence[Path]) -> Path:

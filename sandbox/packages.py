@@ -1,4 +1,4 @@
-"""Python packages that programs in a sandbox may import: wheels of a folder, or what is installed next to bestofn.
+"""Python packages that programs in a sandbox may import: wheels of a folder, or packages installed with bestofn.
 
 ``image`` puts wheels into a Docker image. ``LocalSandbox`` makes installed packages, or unpacked wheels, readable in
 its boxes.
@@ -91,15 +91,15 @@ def unpack(wheels: Iterable[Path], target: Path) -> None:
 
 
 def installed(packages: Sequence[str]) -> list[Distribution]:
-    """Return the packages and what they need, as they are installed next to bestofn.
+    """Return the packages and their dependencies that are installed in bestofn's environment.
 
     Raises ``ConfigError`` if one of ``packages`` is not installed.
     """
     for name in packages:
         if _distribution(_bare(name)) is None:
             raise ConfigError(
-                f"sandbox.packages: {name} is not installed next to bestofn. Install it (pip install {name}), or set "
-                "sandbox.wheels to a folder with its wheel."
+                f"sandbox.packages: {name} is not installed in bestofn's environment. Install it (pip install {name}), "
+                "or set sandbox.wheels to a folder with its wheel."
             )
 
     def requirements(name: str) -> list[str] | None:
@@ -126,7 +126,7 @@ def top_level_paths(found: Distribution) -> list[Path]:
 def _closure(packages: Iterable[str], requirements: Callable[[str], list[str] | None]) -> list[str]:
     """Return the names of the packages and, repeatedly, of their requirements.
 
-    ``requirements`` returns None for a package that is not there: an optional one, or one for another system.
+    ``requirements`` returns None for a missing package, for example one that only another system needs.
     """
     known: list[str] = []
     waiting = [_bare(name) for name in packages]

@@ -34,7 +34,7 @@ class HttpService(ABC):
 
     If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``headers`` are sent with
     each request. Headers that may change the completions are part of the identity. ``service`` is a name for the
-    server; in the identity it replaces the address, so the journal still fits after the server has moved. ``free`` is
+    server; in the identity it replaces the address, so a new address of the server changes no journal key. ``free`` is
     True if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
     ``raw_log`` is a file that records all requests and responses; credentials are written as "***".
     """

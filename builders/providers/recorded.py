@@ -79,7 +79,7 @@ def _is_message(message: object) -> bool:
 
 
 def _with_content(message: JsonObject) -> JsonObject:
-    """Return ``message``; if it has no ``content``, with the text that one of ``TEXT_KEYS`` holds."""
+    """Return ``message``. If it has no ``content``, its text under one of ``TEXT_KEYS`` becomes the ``content``."""
     key = next((key for key in TEXT_KEYS if isinstance(message.get(key), str)), None)
     if key is None or "content" in message:
         return message

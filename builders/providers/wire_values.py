@@ -33,7 +33,7 @@ def as_object(value: object) -> JsonObject:
 
 
 def content_of(message: JsonObject) -> object:
-    """Return the content of a message: text, a list of parts, or None. Raises ``ServiceError`` if it is neither."""
+    """Return the content of a message: text, a list of parts, or None. Raises ``ServiceError`` for other values."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     if not isinstance(content, str | list | NoneType) or not all(isinstance(part, dict) for part in parts):

@@ -111,7 +111,7 @@ class RunLock:
         """Raise ``MachineError`` if another process has taken over the lock."""
         if self.is_lost:
             raise MachineError(
-                f"another process has taken over {self.folder}, because this process gave no sign of life for "
+                f"another process has taken over {self.folder}, because this process wrote no heartbeat for "
                 f"{STALE_S:.0f} s. This process stops; every completed request is in the journal."
             )
 

@@ -304,10 +304,10 @@ class BatchJobs:
     def _log_first_check(self, job: BatchJob) -> None:
         if job.first_check is not None and not job.first_check.is_set() and self._settings.patience_s > 0:
             log.warning(
-                "%s: batch job %s of %d requests is still in progress. Samples that this run needs from it are waited "
-                "for, up to %.1f hours, and not requested again. To skip waiting, set provider.mode=online "
-                "provider.batching.patience_s=0: the batch job is checked once, the samples are requested online, and "
-                "both are paid for.",
+                "%s: batch job %s of %d requests is still in progress. The run waits up to %.1f hours for "
+                "the samples that it needs from this job, and does not request them again. To skip waiting, set "
+                "provider.mode=online provider.batching.patience_s=0: the batch job is checked once, the samples are "
+                "requested online, and both are paid for.",
                 *(self._identity, job.id, len(job.names), self._settings.patience_s / 3600),
             )
 

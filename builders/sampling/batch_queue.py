@@ -374,7 +374,7 @@ class BatchQueue:
         if names := self._requests.unanswered(names):
             self._ledger.note("requests sent online because of patience_s", len(names))
             log.warning(
-                "%s: after %.1f hours %s. %d requests go online as far as this run needs them: %s.",
+                "%s: after %.1f hours %s. Of %d requests, those that this run needs are sent online: %s.",
                 *(self._identity, self._settings.patience_s / 3600, reason, len(names), self._price(names)),
             )
             self._requests.answer(dict.fromkeys(names, NoReply.LATE))

@@ -165,7 +165,10 @@ class Claims:
         free = {key for key in keys if self.is_free(key)}
         if len(free) < len(keys) and not self._has_waited:
             self._has_waited = True
-            log.info("Another process requests samples that this one needs too. They are awaited in %s.", self._path)
+            log.info(
+                "Another process requests samples that this process needs too. This process waits for them in %s.",
+                self._path,
+            )
         if not free:
             return free
         self._held |= free  # before the file is changed, because ``_share`` writes all claims that are held
@@ -254,7 +257,7 @@ class Claims:
             if waited > 2 * BEAT_S and not warned:
                 warned = True
                 names = ", ".join(str(owner.process) for owner in waiting)
-                log.warning("%s is used by %s; waiting for its answer or its end.", self._path, names)
+                log.warning("%s is used by %s. Waiting until it answers or ends.", self._path, names)
             await asyncio.sleep(LOOK_S / 5)
 
     def _owners(self) -> list[Owner]:

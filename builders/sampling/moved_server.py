@@ -71,8 +71,8 @@ def adopt(journal: Journal, old: str, new: str) -> int:
     rows = journal.rows("SELECT id, body FROM requests WHERE provider = ?", (old,))
     if not rows or _parts(new)[0] != _parts(old)[0]:
         raise ConfigError(
-            f"adopt={old!r} as={new!r}: expected two identities of one API, the first of which is in the journal. "
-            "`bestofn journal RUN` lists its identities."
+            f"adopt={old!r} as={new!r}: expected two identities of the same API. The journal must contain "
+            "the first one. `bestofn journal RUN` lists its identities."
         )
     statements: list[Statement] = []
     for key, body in rows:

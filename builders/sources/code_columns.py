@@ -53,7 +53,7 @@ class CodeColumns:
     def read(self, value: object, row: Row, question: str = "") -> CodeTests | None:
         """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none.
 
-        Raises ``EntryPointError`` if the tests need an entry point and that of the row is empty or invalid, and
+        If the tests need an entry point, raises ``EntryPointError`` if the row's entry point is empty or invalid, and
         ``SourceError`` if the row has no column for it.
         """
         entry_point = str((self.entry_point.value(row) if self.entry_point else row.get("entry_point")) or "")

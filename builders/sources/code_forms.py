@@ -99,7 +99,7 @@ def _livecodebench_cases(value: object) -> list[object] | None:
 
 
 def auto(value: object) -> Cases | None:
-    """Decode tests whose encoding their content shows; None if it shows none of the encodings."""
+    """Detect the encoding of the tests from their content, and decode them; None if no encoding is recognised."""
     decoded = _decoded(value)
     if isinstance(decoded, str):
         return check(decoded) if "def check(" in decoded else asserts(decoded) if _TESTS.search(decoded) else None

@@ -68,7 +68,9 @@ def _delimiter_of(file: Path, usual: str) -> str:
     for delimiter in (usual, *DELIMITERS):
         if any(len(values) > 1 for values in csv.reader([first], delimiter=delimiter)):
             if delimiter != usual:
-                log.warning("%s: the values are separated by %r, not by %r; it is read so.", file, delimiter, usual)
+                log.warning(
+                    "%s is read with the separator %r, because its first line has no %r.", file, delimiter, usual
+                )
             return delimiter
     return usual
 

@@ -47,7 +47,7 @@ MAX_ID_CHARS = 80  # a longer value of ``group_by`` (a whole prompt) is replaced
 DASH = "question is '-'"
 NO_OPTION = "answer that names no option, or several (kept without a reference)"
 UNREADABLE_TESTS = "tests that cannot be read in the form dataset.tests.form (kept without tests)"
-SEVERAL_ANSWERS = "answer that is a list of several (kept without a reference)"
+SEVERAL_ANSWERS = "answer that is a list of several answers (kept without a reference)"
 
 
 @dataclass
@@ -68,9 +68,9 @@ class _Group:
 class Mapped:
     """The queries of a table.
 
-    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). For a part
-    that is not mapped, a column with one of its usual names is used, and the log reports this column; a part that is
-    mapped to null has no column. ``splits`` are splits of the dataset. ``offset`` skips rows of each split.
+    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part
+    that is not mapped gets a column with one of its usual names, which the log reports. A part that is mapped to null
+    has no column. ``splits`` are splits of the dataset. ``offset`` skips rows of each split.
     ``max_queries`` limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the
     ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``.
     ``merge_repeats``: see ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
@@ -210,7 +210,7 @@ class Mapped:
         return (mapped.path if mapped else "split") if self.origins is None else ""
 
     def _refuse_splits(self, column: str, row: Row) -> None:
-        """Raise ``SourceError`` for several splits of a table that has none; for one split, warn."""
+        """Handle ``splits`` for a table without splits: several raise ``SourceError``, a single one logs a warning."""
         problem = (
             f"dataset.splits is {self.splits}, but {self.path} has no column {column or 'split'!r} and no files that "
             "are named after splits"
@@ -314,7 +314,7 @@ class Mapped:
         return f"question under {self.min_query_chars} characters" if len(text) < self.min_query_chars else ""
 
     def _messages_from_origin(self, row: Row, origins: Origins) -> tuple[list[Message], Problem | None, str]:
-        """Return the prompt of a row whose question is "-": it gets the question in the original table.
+        """Return the prompt of a row whose question is "-", with the question from the original table.
 
         Returns (prompt, problem, ""), or ([], None, reason) if the question cannot be read.
         """

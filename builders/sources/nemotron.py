@@ -108,7 +108,7 @@ def route(split: str, version: int | None, strict: bool = False) -> int:
         return version
     if strict or owner is None:
         raise SourceError(f"dataset.splits contains {split!r}; Nemotron v{version} has {list(SPLITS[version])}")
-    log.warning("Nemotron v%s has no split %s: it is taken from v%s", version, split, owner)
+    log.warning("Nemotron v%s has no split %s. The split is read from v%s.", version, split, owner)
     return owner
 
 

@@ -66,7 +66,7 @@ class Origins:
         if name not in self.only:
             return f"origin {name} is not among dataset.origins.only"
         if index is None:
-            return f"origin {name}: the index is no number"
+            return f"origin {name}: the index is not a number"
         rows = self._table(name, split)
         if not 0 <= index < len(rows):
             return f"origin {name} has no such row"

@@ -54,7 +54,7 @@ def _is_known(part: str, known: Mapping[str, Column], row: Row) -> bool:
 
 
 def _fits(name: str, row: Row) -> bool:
-    """Return whether ``row`` has the column ``name``. A label that is a truth value rates an answer (KTO)."""
+    """Return whether ``row`` has the column ``name``. A boolean ``label`` rates an answer (KTO) and does not count."""
     return name in row and not (name == "label" and isinstance(row[name], bool))
 
 

@@ -121,7 +121,7 @@ class CaseRunner:
             raise BrokenTests(str(error)) from None
 
     def _without_members(self, proxies: dict[str, Any]) -> dict[str, Any]:
-        """Replace names such as ``Counter`` by those of the library, unless the tests are about the program's own."""
+        """Use the library's object for names such as ``Counter``, unless the tests use no other name of the program."""
         bound = names.bound([self.setup])
         used = names.read([self.setup, *self.cases]) - bound
         members = library_names.members_in(used - {self.entry_point})
@@ -131,7 +131,9 @@ class CaseRunner:
             if name in proxies and not about_others:
                 continue
             if name in proxies and proxies[name] is not library_names.load_member(name):
-                raise ProgramGone(f"the program defines {name!r}, which the tests may take from a library")
+                raise ProgramGone(
+                    f"the program defines {name!r}, but the tests may mean the object of a library with this name"
+                )
             kept.pop(name, None)
             self.namespace.setdefault(name, library_names.load_member(name))
         return kept

@@ -15,9 +15,9 @@ class FairClock:
     """The time limits of a run. Time that its processes wait for a processor does not count.
 
     ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. The limits are
-    extended by the time of waiting, but by at most ``2 * total_s``. ``starved`` is True if the processes waited longer
-    than that, by more than a quarter of ``wall_s``. Processes of one run that wait for each other are not extended:
-    the run waits only while all its processes together get less than one processor.
+    extended by the time that the run waited for a processor, but by at most ``2 * total_s``. A run waits only while all
+    its processes together get less than one processor, so processes that wait for each other add nothing. ``starved``
+    is True if the run waited longer than ``2 * total_s`` plus a quarter of ``wall_s``.
     """
 
     def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:

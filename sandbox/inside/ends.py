@@ -1,4 +1,4 @@
-"""How a run ended. ``supervisor`` calls it."""
+"""Ends the processes of a run, and finds out how a run ended. ``supervisor`` uses it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from bestofn.sandbox.inside.program import error_text, find_function, load_or_ex
 
 _MUTABLE = (list, dict, set, bytearray, tuple)
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.BuiltinMethodType)
-_CAUSES = 3  # errors of a chain (``raise … from …``) that are sent
+_CAUSES = 3  # at most this many errors of a chain (``raise … from …``) are sent
 
 
 class Exported:
@@ -115,7 +115,7 @@ class Exported:
         return form
 
     def _own_kind(self, value: object) -> plain.Form | None:
-        """Return the form of a value whose class is derived from a builtin class; None: send the builtin value."""
+        """Return the form of a value whose class is derived from a builtin class; None if the builtin value is sent."""
         kind = type(value)
         if isinstance(value, enum.Enum) and descriptions.is_plain_enum(kind) and value.name:
             return {"member": [self._class(kind), value.name]}
@@ -234,7 +234,7 @@ class Exported:
     def _streams(self, patched: plain.FormObject | None) -> Iterator[None]:
         """While the block runs, connect the standard streams, ``input`` and ``print`` to functions of the tests.
 
-        ``patched`` contains these functions by name, for example ``stdout``. It contains only what the tests have
+        ``patched`` maps a name, for example ``stdout``, to its function. It contains only the names that the tests have
         replaced.
         """
         if not patched:

@@ -1,7 +1,7 @@
 """Sends objects of the tests' own classes to the program: linked lists, trees and other connected records.
 
 The setup of the tests is part of the program too, so both sides have the class. Only the driver sends such objects.
-What the program returns stays in the program, and a proxy represents it.
+An object that the program returns stays in the program, and a proxy represents it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ def is_record(value: object) -> bool:
 
 
 def forms(value: object, encode: Callable[[object], plain.Form]) -> plain.Form:
-    """Return one ``[class, fields]`` per object that ``value`` leads to.
+    """Return one ``[class, fields]`` for ``value`` and for each record that can be reached from it.
 
-    A field is ``[True, number of another object]`` or ``[False, form of its value]``. Long lists are not nested.
+    A field is ``[True, number of another object]`` or ``[False, form of its value]``. A long linked list
+    therefore needs no deep nesting.
     """
     objects, numbers = [value], {id(value): 0}
     rows: list[plain.Form] = []

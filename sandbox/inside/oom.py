@@ -1,7 +1,7 @@
 """The order in which the kernel kills the processes of a box when its memory runs out. ``supervisor`` uses it.
 
-The kernel kills the process that uses most memory. Memory in pipes, sockets and files in memory belongs to no process.
-So this could be the supervisor. Children therefore have the highest ``oom_score_adj``, and are always killed first.
+The kernel kills the process that uses most memory. This could be the supervisor, because memory in pipes, sockets and
+files in memory belongs to no process. Children therefore have the highest ``oom_score_adj``, and are killed first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class OomOrder:
     """Forks children that the kernel kills before the supervisor.
 
     Landlock does not allow a child to change its ``oom_score_adj``. A child inherits the value instead: the supervisor
-    changes its own value for the time of the fork.
+    changes its own value during the fork.
     """
 
     def __init__(self) -> None:
@@ -41,5 +41,5 @@ class OomOrder:
             pid = kernel.fork()
             return pid
         finally:
-            if pid:  # not in the child, where the descriptor means the supervisor too
+            if pid:  # not in the child: its descriptor also refers to the supervisor's file
                 os.pwrite(self._fd, _AFTER_CHILDREN, 0)

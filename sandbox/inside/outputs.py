@@ -22,7 +22,7 @@ class Output:
     def begin(self, cap: int, fd: int, most: int | None = None) -> None:
         """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe.
 
-        More than ``most`` bytes are too many; None: more than ``cap`` bytes are.
+        ``cap`` bytes are stored. ``over`` is True after more than ``most`` bytes; the default is ``cap``.
         """
         if cap + 1 > len(self.view):
             self.view.release()
@@ -50,7 +50,7 @@ class Output:
     def drain(self) -> None:
         """Read the remaining bytes and close the pipe. Call it only after all processes of the run have ended.
 
-        The pipe may have no end: a cycle of Unix sockets can hold its other side until the kernel finds the cycle.
+        The end of the pipe may not be reached, because a cycle of Unix sockets can keep its other side open for a time.
         """
         os.set_blocking(self.fd, False)
         with contextlib.suppress(BlockingIOError):

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 DEPTH = 200  # maximum levels of nesting that are encoded
-_FRACTION_BITS = 20_000  # of numerator and denominator; the time to reduce a fraction grows with the square
-_EQUAL_HASHES = 1_000  # members of a set with the same hash; the time to build it grows with the square
-_CONTAINERS = 500_000  # in one line
+_FRACTION_BITS = 20_000  # most bits of numerator and denominator; the time to reduce a fraction grows with the square
+_EQUAL_HASHES = 1_000  # most members of a set with the same hash; the time to build it grows with the square
+_CONTAINERS = 500_000  # most containers in one line
 
 Form = Any
 """The JSON form of a value. It may come from an untrusted process, so only ``decode`` may convert it."""

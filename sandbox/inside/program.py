@@ -28,7 +28,7 @@ from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.inside.semaphores import PipeSemaphore
 
 FILE = "main.py"
-_STACK, _LARGEST_STACK = 6 << 20, 128 << 20  # bytes of stack of one thread: without a request, and at most
+_STACK, _LARGEST_STACK = 6 << 20, 128 << 20  # bytes of stack of one thread: default and maximum
 _M_ARENA_MAX = -8  # from malloc.h
 
 _own_module_names: list[str] = []

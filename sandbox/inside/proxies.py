@@ -302,7 +302,7 @@ def _binary(name: str, place: str) -> Any:
 def _ordering(name: str) -> Any:
     def order(self: Remote, other: object) -> bool:
         if not isinstance(other, Remote):
-            raise TypeError("an object of the program cannot be ordered against a plain value")
+            raise TypeError("< and > do not work between an object of the program and a plain value")
         return self._program.request("operate", self._reference, (self, other), name=name) is True
 
     return order

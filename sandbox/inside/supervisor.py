@@ -53,8 +53,8 @@ from bestofn.sandbox.languages import BY_NAME
 
 _WIRE_IN, _WIRE_OUT = 0, 1
 _POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open
-_NOISE = 32 << 20  # more bytes of debugging output end a run; of fewer bytes the first ones are kept
-_OF_RUNTIME = 16  # Node starts up to so many threads itself
+_NOISE = 32 << 20  # more bytes of debugging output end the run; the first bytes are always kept
+_OF_RUNTIME = 16  # Node itself starts up to this many threads
 
 
 class Child(NamedTuple):

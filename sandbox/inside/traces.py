@@ -1,7 +1,7 @@
 """Traces that a run leaves in the counters of its box: process ids, inode numbers, the time of its folder.
 
-A later run in the same box could read them, and so one program could tell another one an answer. ``supervisor`` blurs
-them after each run that used more than its own process. After heavy use, the box is replaced.
+A later run in the same box could read them, so one program could pass an answer to another. Therefore ``supervisor``
+blurs the counters after each run that started further processes or created files. After heavy use, the box is replaced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Traces:
             os.utime(FOLDER, (0, 0))
 
     def end(self, newest_pid: int) -> bool:
-        """Count what the run used. Returns False if it used so many that the box must be replaced.
+        """Count the processes and files of the run. Returns False if there were so many that the box must be replaced.
 
         ``newest_pid`` is the process id of the newest process that the supervisor itself started for the run.
         """
@@ -48,7 +48,7 @@ class Traces:
 
 
 def _blur_of(used: int) -> int:
-    """Return a random number of the size of ``used``; 0 if nothing was used."""
+    """Return a random number below twice ``used``, or below ``_LEAST_BLUR`` if this is larger; 0 if ``used`` is 0."""
     return int.from_bytes(os.urandom(4), "little") % max(_LEAST_BLUR, 2 * used) if used > 0 else 0
 
 

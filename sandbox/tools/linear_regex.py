@@ -97,7 +97,7 @@ def _emit_branches(branches: Sequence[Node], program: list[Instruction], flags: 
 def _emit_repeat(given: Node, program: list[Instruction], flags: int, *, greedy: bool) -> None:
     low, high, body = given
     if low > 200 or (high is not codes.MAXREPEAT and high > 200):
-        raise PatternError("a repeat goes up to 200")
+        raise PatternError("a repetition count is above 200")
     for _ in range(low):
         _emit(body, program, flags)
         if len(program) > MAX_PROGRAM:
@@ -135,7 +135,7 @@ def _character(code: Node, given: Node, flags: int) -> Callable[[str], bool]:
         negated = bool(given) and given[0][0] is codes.NEGATE
         members = [_member(kind, value, folded) for kind, value in given[negated:]]
         return lambda character: any(member(character) for member in members) is not negated
-    raise PatternError(f"{str(code).lower().replace('_', ' ')} is not known here")
+    raise PatternError(f"{str(code).lower().replace('_', ' ')} is not supported")
 
 
 def _member(code: Node, given: Node, folded: bool) -> Callable[[str], bool]:

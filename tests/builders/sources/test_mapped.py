@@ -67,7 +67,7 @@ def test_a_list_of_several_answers_is_no_reference(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING):
         references = [query.reference for query in found]
     assert [(one.answer, one.source) for one in references] == [(None, "none"), (None, "none"), ("1", "gold")]
-    assert found.skipped == {"answer that is a list of several (kept without a reference)": 2}
+    assert found.skipped == {"answer that is a list of several answers (kept without a reference)": 2}
     assert caplog.text.count("dataset.columns.answers") == 1
 
 

@@ -41,7 +41,7 @@ def test_nemotron_takes_each_split_from_the_version_that_has_it(
     paths = {"1": str(tmp_path / "v1"), "2": str(tmp_path / "v2")}
     with caplog.at_level(logging.WARNING):
         source = Nemotron(splits="math,tool_calling", version=2, paths=paths)
-    assert "no split tool_calling: it is taken from v1" in caplog.text
+    assert "no split tool_calling. The split is read from v1." in caplog.text
     queries = list(source)
     assert [query.split for query in queries] == ["math"] * 3 + ["tool_calling"] * 3
     assert [query.reference.answer for query in queries[:3]] == ["0", "1", "2"]

@@ -127,7 +127,7 @@ def test_rows_without_an_origin_are_dropped_and_counted(tmp_path: Path) -> None:
     assert source.skipped == {
         "origin taco has no such row": 2,
         "origin 'elsewhere' is not known": 1,
-        "origin taco: the index is no number": 1,
+        "origin taco: the index is not a number": 1,
         "question is '-' and names no origin": 1,
     }
 
