@@ -283,7 +283,7 @@ def test_another_delimiter_is_read_and_named(tmp_path: Path, delimiter: str, cap
     with caplog.at_level(logging.WARNING):
         (query,) = Mapped(str(file))
     assert (query.text, query.reference.answer) == ("What is 1,5+1?", "2,5")
-    assert f"separated by {delimiter!r}" in caplog.text
+    assert f"read with the separator {delimiter!r}" in caplog.text
 
 
 def test_one_column_with_a_delimiter_in_a_value_is_read(tmp_path: Path) -> None:
