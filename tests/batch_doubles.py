@@ -38,10 +38,10 @@ class Fault:
 
 
 class BatchDouble:
-    """What both doubles have in common: scripted faults, damaged results, and the account of what was paid for.
+    """The common part of both doubles: scripted faults, damaged results, and the record of paid requests.
 
-    A job is done after ``polls`` checks (all jobs, or each). ``damage`` changes the lines of each result that is downloaded. ``refused``
-    are the questions with an error of status 400. ``unanswered`` are the questions without a result in the first
+    A job is done after ``polls`` status checks. ``damage`` changes the lines of each result that is downloaded.
+    Questions in ``refused`` get an error with the status 400. Questions in ``unanswered`` get no result in the first
     ``incomplete`` jobs.
     """
 
@@ -103,7 +103,7 @@ class BatchDouble:
 
 
 class OpenAIDouble(BatchDouble):
-    """Files, batch jobs and online chat. ``ends`` are the last states of the next jobs; the last one is repeated."""
+    """Files, batch jobs and online chat. ``ends`` is the last state of all jobs, or maps a job to its last state."""
 
     def __init__(self, polls: int = 2, unanswered: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
         super().__init__(polls, unanswered, refused)

@@ -1,6 +1,6 @@
 """Finds words of doubt in answers: phrases that may name a flaw of the question, in several languages.
 
-``posed_verifier`` uses it. An answer with such a word may notice the flaw, so its figures are not taken for a result.
+``posed_verifier`` uses it. An answer with such a word may notice the flaw, so its numbers do not count as a result.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 def notices_nothing(answer: str, question: str, *, stated: bool) -> bool:
     """Return whether ``answer`` gives a result and no hint of a flaw, so that it answers a malformed question.
 
-    ``stated``: the answer states its result in the form of one, so only words of other languages count as doubts: the
-    phrases of English are those of ``stance``. Otherwise no word may be a doubt, and a figure must be new.
+    ``stated`` is true if ``stance`` has found a stated result. Then only words of other languages count as doubts,
+    because ``stance`` has checked the English phrases. Otherwise words of all languages count as doubts, and a number
+    is a result only if the question does not contain it.
     """
     if _FOREIGN.search(answer) or (not stated and _OWN.search(answer)):
         return False

@@ -43,7 +43,7 @@ def put(hub: HubDouble, *splits: str) -> None:
 
 
 def test_without_a_split_the_only_one_is_read_and_none_is_guessed(tmp_path: Path) -> None:
-    """A held-out set is named without one: its training rows are not what must be kept apart."""
+    """A held-out set may be given without a split. A wrong guess would hold out its training rows, not its test rows."""
     both: list[dict[str, object]] = [{"streaming": True}, {"streaming": False}]
     with HubDouble() as hub:
         put(hub, "test")

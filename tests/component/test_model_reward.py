@@ -42,7 +42,7 @@ def scores(reward: ModelReward, *asked: tuple[Query, list[Candidate]]) -> list[l
 
 
 def by_card(folder: Path, query: Query, candidate: Candidate) -> float:
-    """Scoring as model cards show it: one text, its template, no second beginning token, the first logit."""
+    """Score one text as model cards show it: with the chat template, one BOS token, and the first logit as the score."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     tok = AutoTokenizer.from_pretrained(folder)

@@ -68,7 +68,7 @@ class Bait:
                         listener.accept()[0].close()
 
     def filled(self, program: str) -> str:
-        """Return Return ``program`` with the names of this bait filled in."""
+        """Return ``program`` with the names of this bait filled in."""
         names = {
             "{tcp}": self._tcp.getsockname()[1],
             "{udp}": self._udp.getsockname()[1],

@@ -33,7 +33,7 @@ def blocks(page: Path, *kinds: str) -> list[str]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Return Return (page, words) for every line of the pages that calls bestofn."""
+    """Return (page, words) for every line of the pages that calls bestofn."""
     for page in PAGES:
         if page == ROOT / EXECUTED:
             continue
@@ -47,7 +47,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 
 def filled(word: str) -> str:
-    """Return Return ``word`` with its placeholders replaced."""
+    """Return ``word`` with its placeholders replaced."""
     if word == "provider=…":
         return "provider=scripted"
     for name, value in PLACEHOLDERS.items():

@@ -105,7 +105,7 @@ def test_a_formula_that_the_rules_do_not_decide_is_given_to_sympy():
 
 
 def test_a_blank_place_of_the_answer_is_a_wrong_answer():
-    """The verifier agrees with ``judge``: the model left the place of its answer blank."""
+    """If the model left the place of its answer blank, both the verifier and ``judge`` return a fail."""
     for text in ('{"reasoning": "hard", "answer": " "}', '{"reasoning": "hard", "answer": "___"}'):
         assert verify(Reference(answer="7"), text).outcome == judge("7", text).outcome == "fail"
     assert verify(Reference(answer="7"), "").outcome == judge("7", "").outcome == "abstain"

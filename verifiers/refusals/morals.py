@@ -1,4 +1,7 @@
-"""English phrases that judge the question instead of answering it. They also open answers, as a warning."""
+"""English phrases that judge the question instead of answering it.
+
+An answer that complies may begin with such a phrase, as a warning.
+"""
 
 from __future__ import annotations
 

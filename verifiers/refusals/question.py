@@ -1,4 +1,4 @@
-"""What a question asks for, as far as it decides whether an answer refuses."""
+"""Finds out what a question asks for, because this helps to decide whether an answer refuses."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class Case:
 def case_of(references: Sequence[Reference], asked: Question, written: str) -> Case:
     """Return the case of an answer. ``written`` is the output of ``plain``.
 
-    An answer of a few words is the answer, also if its words occur in the question ("Ann or Bob?"): no word of it is an
-    echo of the question.
+    If the answer has only a few words, they count even if they occur in the question ("Ann or Bob?"). Then no word is
+    taken for a repetition of the question.
     """
     words = tokens(written)
     if len(words) <= BARE:

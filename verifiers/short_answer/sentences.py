@@ -194,9 +194,10 @@ class Sentences:
         return "asserted"
 
     def _means_another(self, before: str, after: str) -> bool:
-        """Return whether the text is about another one: ``X lost to``, ``a student of X``, ``succeeded by X``.
+        """Return whether the text is about another person or thing than the mention.
 
-        A word of the question ("Who was succeeded by …?") does not count.
+        Examples are ``X lost to``, ``a student of X`` and ``succeeded by X``. A word of the
+        question ("Who was succeeded by …?") does not count.
         """
         found = [_OTHER_BEFORE.search(before[-160:]), _OTHER_AFTER.match(after)]
         words = [next(filter(None, match.groups()), "") for match in found if match]

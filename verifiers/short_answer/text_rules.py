@@ -83,7 +83,7 @@ def mentioned(case: Case) -> Finding | None:
 def _is_longer_name(case: Case, mention: Mention) -> bool:
     """Return whether the mention is a part of another name: ``Rocky`` in ``Rocky II``, ``Guinea`` in ``New Guinea``.
 
-    A full name of a person continues with the next capital: ``Martin Luther`` in ``Martin Luther King``.
+    A full name of a person includes the next word with a capital: ``Martin Luther`` in ``Martin Luther King``.
     """
     before = [
         token for token in case.text.tokens if mention.start - 12 < token.start and token.end == mention.start - 1

@@ -233,7 +233,7 @@ KILLED = textwrap.dedent("""
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that has claimed ``a`` in the journal, alone; it prints ``shared`` once it writes its claims."""
+    """A process that is the only user of the journal and has claimed ``a``. It prints ``shared`` once it writes its claims."""
     words = [sys.executable, "-c", KILLED, str(tmp_path / "j.sqlite")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert line(process) == "ready\n"

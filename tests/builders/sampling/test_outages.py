@@ -1,4 +1,4 @@
-"""Outages of a service in virtual time: what they cost, who is asked, and when the run gives up."""
+"""Outages of a service in virtual time: their cost, the requests that are sent, and when the run stops."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def functions(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 
 def _unrelated(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Return that two expressions differ; ``Unclear`` if the problem may relate their letters ("where c = a + b")."""
+    """Return ``Different``, or ``Unclear`` if the problem may relate the letters of both sides ("where c = a + b")."""
     ours, theirs = symbols(reference) - CONSTANTS.keys(), symbols(candidate) - CONSTANTS.keys()
     if ours and theirs and ours != theirs and all(terms.names(name) for name in ours ^ theirs):
         return Unclear("letters that the problem may relate")

@@ -187,9 +187,10 @@ def _half_a_place(value: Node) -> float:
 
 
 def _rounds_to(short: units.Quantity, exact: units.Quantity) -> bool:
-    """Return whether ``exact`` is rounded to the digits of ``short``. Zeros at the end of a whole number do not count.
+    """Return whether ``exact``, rounded to the digits of ``short``, equals ``short``.
 
-    Both must have a unit of one physical dimension, and differ by at most half a percent.
+    Zeros at the end of a whole number do not count as digits. Both must have units of the same physical dimension, and
+    differ by at most half a percent.
     """
     value, other = value_of(short.value), value_of(exact.value)
     if not isinstance(value, int | Fraction) or not isinstance(other, int | Fraction | float) or not value or not other:
@@ -202,7 +203,7 @@ def _rounds_to(short: units.Quantity, exact: units.Quantity) -> bool:
 
 
 def _last_place(node: Node, value: int | Fraction) -> int:
-    """Return the power of ten of the last digit of a number that is not a zero at the end of a whole number."""
+    """Return the power of ten of a number's last digit. Zeros at the end of a whole number do not count."""
     if isinstance(node, Number) and node.place is not None:
         return node.place
     written = str(value)
