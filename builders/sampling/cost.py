@@ -109,7 +109,7 @@ class Ledger:
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0, "without_usage": 0}
         self.repaired: Counter[str] = Counter()  # defect -> number of replies that were accepted in spite of it
         self.batch_faults: Counter[str] = Counter()  # what went wrong with batch jobs, in words -> how often
-        self._limiters: list[Limiter] = []
+        self._limiters: dict[Limiter, tuple[Counter[str], Counter[str]]] = {}  # -> earlier failures and retries
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
 
@@ -128,9 +128,12 @@ class Ledger:
         return price
 
     def watch(self, limiter: Limiter) -> None:
-        """Include ``limiter`` in ``totals``: the number of its retries, and the reason why its requests wait."""
+        """Include ``limiter`` in ``totals``: its failures and retries from now on, and why its requests wait.
+
+        All runs of a process share the limiter of a service.
+        """
         if limiter not in self._limiters:
-            self._limiters.append(limiter)
+            self._limiters[limiter] = limiter.counts.failed.copy(), limiter.counts.retried.copy()
 
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
         """Record the cost of earlier runs and of other processes that use the journal.
@@ -203,8 +206,10 @@ class Ledger:
         with self._lock:
             return {
                 **self.counts,
-                "retries": sum(limiter.counts.retried.total() for limiter in self._limiters),
-                "failures": dict(sum((limiter.counts.failed for limiter in self._limiters), Counter())),
+                "retries": sum((one.counts.retried - retried).total() for one, (_, retried) in self._limiters.items()),
+                "failures": dict(
+                    sum((one.counts.failed - failed for one, (failed, _) in self._limiters.items()), Counter[str]())
+                ),
                 "repaired": dict(self.repaired),
                 "prompt_tokens": self.usage.prompt,
                 "completion_tokens": self.usage.completion,

@@ -23,6 +23,8 @@ from bestofn.verifiers.code_verifier import CodeVerifier
 sys.path.insert(0, str(Path(__file__).parent))
 from bait import Bait
 
+from tests.sandbox.verdicts import TOO_BUSY, TRIES
+
 pytestmark = pytest.mark.timeout(1200)  # the first test of each backend runs all cases
 
 CASES = Path(__file__).parent / "cases"
@@ -48,7 +50,6 @@ named = [os.uname().nodename] if "XLEFT" in os.uname().nodename else []
 print(files, ipc, others, keys, named, os.getpriority(os.PRIO_PROCESS, 0), 6 * 7)
 """,
 )
-TRIES = 4  # for a case whose time could not be measured because the machine was too busy
 CLEAN = "[] 0 [] [] [] 0 42"
 
 
@@ -121,7 +122,7 @@ def too_busy(outcome: Outcome) -> bool:
         outcome.execution.detail.get("reason") if outcome.execution else outcome.verdict.explanation,
         outcome.probe,
     ]
-    return any("too busy" in str(text) for text in texts)
+    return any(TOO_BUSY in str(text) for text in texts)
 
 
 @pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])

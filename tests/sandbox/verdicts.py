@@ -13,6 +13,9 @@ from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
 from bestofn.verifiers.code_verifier import CodeVerifier
 
+TOO_BUSY = "too busy to time a program"  # such an execution says nothing about the program
+TRIES = 4
+
 
 def written(*cases: Any, kind: str = "asserts", language: str = "python", **more: Any) -> CodeTests:
     """Return tests whose cases are source code, or dictionaries for the kind ``function``."""
@@ -30,7 +33,11 @@ def verdicts_in(backend: Any, programs: Mapping[str, tuple[CodeTests, str]]) -> 
             for name, (tests, program) in programs.items():
                 query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
                 answer = f"````{tests.language}\n{program}\n````"
-                found[name] = await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": answer},)))
+                candidate = Candidate(0, ({"role": "assistant", "content": answer},))
+                for _ in range(TRIES):
+                    found[name] = await verifier.verify(query, candidate)
+                    if TOO_BUSY not in found[name].explanation:
+                        break
             return found
 
     try:

@@ -10,6 +10,7 @@ from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import Usage
 from bestofn.builders.run.forecast import estimate
 from bestofn.builders.sampling.cost import Ledger, Plan, Price, load_prices, price_setting
+from bestofn.builders.sampling.limiter import Limiter, RateLimits
 
 
 @dataclass
@@ -150,3 +151,14 @@ def test_totals_are_plain_data() -> None:
 @given(*[st.lists(st.integers(0, 10**9), min_size=len(fields(Usage)), max_size=len(fields(Usage)))] * 2)
 def test_usages_add_up_in_every_field(one: list[int], other: list[int]) -> None:
     assert astuple(Usage(*one) + Usage(*other)) == tuple(map(sum, zip(one, other, strict=True)))
+
+
+def test_a_run_does_not_count_the_failures_of_an_earlier_run_of_the_process() -> None:
+    limiter = Limiter("service", RateLimits())
+    limiter.counts.failed["status 500"] = 4
+    limiter.counts.retried["status 500"] = 4
+    ledger = Ledger()
+    ledger.watch(limiter)
+    limiter.counts.failed["timeout"] += 1
+    assert ledger.totals()["failures"] == {"timeout": 1}
+    assert ledger.totals()["retries"] == 0
