@@ -28,9 +28,9 @@ class PairwiseReward:
     A Bradley–Terry model estimates this probability from comparisons. The judge compares each pair in both orders. If
     the two results differ, the pair counts as a tie. If one of them is invalid, the pair does not count. By default,
     all n(n−1)/2 pairs are compared. With ``opponents``, the candidates form a ring, and each candidate is compared with
-    the next ``opponents`` candidates: n · opponents
-    pairs in total. The value is None if no comparison of a candidate is valid. ``parts`` holds the numbers of wins,
-    comparisons, preference cycles, and comparisons whose result depends on the order.
+    the next ``opponents`` candidates: n · opponents pairs in total. The value is None if no comparison of a candidate
+    is valid. ``parts`` holds the numbers of wins, comparisons, preference cycles, and comparisons whose result depends
+    on the order.
     """
 
     name = "pairwise"

@@ -1,7 +1,7 @@
 """Finds what sandboxes of dead processes left behind: containers, cgroups and temporary folders.
 
-A process that is killed with SIGKILL removes nothing. Every object of a sandbox therefore names its owner, and the next
-sandbox that opens removes the objects of owners that no longer run (``LocalSandbox``, ``DockerSandbox``).
+A process that is killed with SIGKILL removes nothing. Every object of a sandbox therefore names its owner. When
+``LocalSandbox`` or ``DockerSandbox`` opens, it removes the objects of owners that no longer run.
 """
 
 from __future__ import annotations

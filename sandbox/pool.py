@@ -61,6 +61,7 @@ class Pool:
 
         If the box fails, the run is repeated once in a new box. After a second failure the status is ``infra``, or
         ``memory`` if both boxes ran out of memory.
+
         Raises ``SandboxError`` if no new box can be started, because then no program can be run.
         """
         async with self._free:

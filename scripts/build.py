@@ -133,9 +133,9 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
 def run_folder(config: JsonObject) -> Path:
     """Return the folder of the run: the setting ``out``, the job folder of a sweep, or a folder in runs/.
 
-    A folder in runs/ is named after the experiment, or after the dataset and the provider, and after the settings in
-    ``NAMING`` that the command gives. The same command always uses the same folder, so that a second call resumes the
-    run.
+    A folder in runs/ is named after the experiment, or after the dataset and the provider. The settings in ``NAMING``
+    that the command gives are added to the name. The same command always uses the same folder, so that a second call
+    resumes the run.
     """
     if config.get("out"):
         from bestofn.builders.run.mirror import folder_of, is_url

@@ -202,7 +202,7 @@ TRAIN = Command(
 )
 LOOP = Command(
     "loop",
-    "build, pair, train, build again: does the data teach?",
+    "build, train and build again: how much does the data improve the model?",
     "bestofn loop dpo",
     (Positional("METHOD", "the training method (default dpo)", least=0, choices=METHODS, key="method"),),
     composed=True,

@@ -86,7 +86,7 @@ def show(journal: Journal, provider: str) -> None:
             )
     for batch in unfinished_batches(journal):
         if provider in batch.provider:
-            state = "was submitted, but its id never came back," if batch.planned else "is in progress"
+            state = "is planned or submitted, with an unknown id," if batch.planned else "is in progress"
             print(
                 f"  {batch.provider}\n"
                 f"    batch job {batch.id} of {batch.requests:,} requests {state} since {_date(batch.at)}; "

@@ -58,7 +58,7 @@ def _process_of(holder: Holder) -> JsonObject:
 def text_of(facts: JsonObject) -> str:
     """Return the status as lines of text."""
     process = facts["process"]
-    lines = [f"{facts['run']}: {facts['state']} (manifest of {facts['updated_at'] or 'no time'})"]
+    lines = [f"{facts['run']}: {facts['state']} (manifest of {facts['updated_at'] or 'unknown time'})"]
     if process is not None:
         state = "works on it" if process["is_running"] else "has ended without finishing it"
         lines.append(

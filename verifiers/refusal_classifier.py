@@ -33,9 +33,9 @@ class RefusalClassifier:
     A ``stop_reason`` of ``refusal`` or ``content_filter`` is always a refusal. Otherwise the patterns of
     ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona.
 
-    If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure if a
-    pattern matches and the measured probability of a refusal is below ``unsure_below``, or if nothing matches in a
-    text longer than ``long_from`` characters. If the reply of the model cannot be read, the result of the patterns
+    If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure in two
+    cases: a pattern matches, but the measured probability of a refusal is below ``unsure_below``; or no pattern matches
+    in a text longer than ``long_from`` characters. If the reply of the model cannot be read, the result of the patterns
     remains.
     """
 

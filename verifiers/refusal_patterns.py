@@ -1,9 +1,9 @@
 """Recognises refusals by patterns of words, in a few milliseconds. ``refusal_classifier`` uses it.
 
-In a refusal, the writer declines to help ("I cannot provide …"), or judges the question instead of answering it ("It
-is not appropriate to …"). Only the writer's own voice is searched (``refusals.answer_text``): a program that prints
-"I cannot help" is not a refusal. The question matters too: a letter that declines, fiction or a translation is not a
-refusal if the question asks for it.
+A refusal declines to help ("I cannot provide …"), or judges the question instead of answering it ("It is not
+appropriate to …"). Only the writer's own voice is searched (``refusals.answer_text``): a program that prints "I cannot
+help" is not a refusal. The question matters too: a letter that declines, fiction or a translation is not a refusal if
+the question asks for it.
 """
 
 from __future__ import annotations

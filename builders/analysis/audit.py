@@ -97,9 +97,9 @@ class OpinionJson(TypedDict):
 def draw_sample(rows: Iterable[Row], size: int, seed: int = 0) -> AuditSample:
     """Draw ``size`` verdicts of the nested ``rows``: half are fails and half are passes, in proportion to the splits.
 
-    A stratum is one outcome in one split. The candidates of one query are similar, so the sample takes one candidate
-    per query first, and further candidates of a query only if the stratum has too few queries. The sample depends only
-    on the run and ``seed``.
+    A stratum is one outcome in one split. The sample takes one candidate per query first, because the candidates of one
+    query are similar. It takes further candidates only if the stratum has too few queries. The sample depends only on
+    the run and ``seed``.
     """
     strata: dict[tuple[str, str], _Stratum] = defaultdict(_Stratum)
     for row in rows:

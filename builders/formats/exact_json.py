@@ -1,8 +1,8 @@
 """Encodes plain Python data as JSON so that decoding returns equal data. ``schema`` uses it to store references.
 
 Values that JSON can hold are unchanged. Other values become an object whose only key is a tag: ``(1, 2)`` becomes
-``{"py:tuple": [1, 2]}``. Tags are used for integers beyond 64 bits, infinities, NaN, text that UTF-8 cannot encode,
-tuples, sets, bytes, and mappings with keys that are not strings.
+``{"py:tuple": [1, 2]}``. Tags are used for tuples, sets, bytes, infinities, NaN and integers beyond 64 bits. They are
+also used for text that UTF-8 cannot encode, and for mappings with keys that are not strings.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ _HARMONY_FINAL = re.compile(
 def without_thinking(content: object) -> tuple[str, str]:
     """Split a message's content into (thinking, answer). Only a block at the beginning counts as thinking.
 
-    If the closing tag is missing, the text was cut off, so the answer is empty. If only the opening tag is missing, the
-    text up to the closing tag is thinking, because some chat templates put the opening tag in the prompt. In the
-    Harmony format, the analysis messages are thinking, and the final message is the answer.
+    If the closing tag is missing, the text was cut off, so the answer is empty. Some chat templates put the opening tag
+    in the prompt. So if only this tag is missing, the text up to the closing tag is thinking. In the Harmony format,
+    the analysis messages are thinking, and the final message is the answer.
     """
     text = content_text(content)
     opened = _OPEN.match(text)

@@ -8,8 +8,8 @@ is recognised only in these places:
   arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
 
-A text that looks like a call but cannot be parsed, or that has a declared name in the place of a call (``f(a=1)`` in
-prose, ``Action: f``), is reported. So no verifier takes it for an answer without calls.
+A text that looks like a call but cannot be parsed is reported, so that no verifier takes it for an answer without
+calls. So is a text with a declared name in the place of a call (``f(a=1)`` in prose, ``Action: f``).
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ from bestofn.builders.run.run_lock import run_lock
 def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     """Yield the run that ``config`` describes, with its folder ``out`` created and locked.
 
-    During the block the state in the manifest is ``running``; if the block raises, ``interrupted``. Raises
-    ``ConfigError`` if a setting is wrong or the folder has data of another dataset or model, and ``MachineError`` if
-    the folder cannot be written or another process works in it.
+    During the block, the state in the manifest is ``running``. If the block raises, the state becomes ``interrupted``.
+    Raises ``ConfigError`` if a setting is wrong, or if the folder has data of another dataset or model. Raises
+    ``MachineError`` if the folder cannot be written, or if another process works in it.
     """
     with prepared_run(config, out) as run, run_lock(out) as lock, disk_full_as_machine_error():
         check_same_data(config, out)

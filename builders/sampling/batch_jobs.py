@@ -2,8 +2,8 @@
 
 Each step is recorded in the journal, so that the next run can resume the jobs of a killed run. Before a job is
 submitted, the journal stores the names of its requests and a generated text, the mark. The job then has the state
-"planned". If the process is killed or the connection breaks before the service returns the job's id, the mark is used
-to search for the job at the service.
+"planned". The process may be killed, or the connection may break, before the service returns the job's id. Then the
+mark is used to search for the job at the service.
 
 A job that was found in this way has the state "found". Some services store no mark. The search then compares only the
 submission time and the number of requests, so it may find the job of another program.

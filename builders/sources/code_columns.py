@@ -53,8 +53,8 @@ class CodeColumns:
     def read(self, value: object, row: Row, question: str = "") -> CodeTests | None:
         """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none.
 
-        If the tests need an entry point, raises ``EntryPointError`` if the row's entry point is empty or invalid, and
-        ``SourceError`` if the row has no column for it.
+        Some tests need an entry point. For these, raises ``EntryPointError`` if the row's entry point is empty or
+        invalid, and ``SourceError`` if the row has no column for it.
         """
         entry_point = str((self.entry_point.value(row) if self.entry_point else row.get("entry_point")) or "")
         setup = (self.setup.value(row) if self.setup else "") or ""

@@ -49,9 +49,9 @@ def rows(
     and CSV files are always read with their values unchanged (``builders.sources.file_rows``). For other datasets,
     ``streaming`` avoids a full download.
 
-    If the files of a folder are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``), only the files of
-    ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, the rows whose
-    column ``split_column`` is ``split`` are read. If there is no such column, ``split`` is ignored.
+    The files of a folder may be named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``). Then only the
+    files of ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, the rows
+    whose column ``split_column`` is ``split`` are read. If there is no such column, ``split`` is ignored.
 
     A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed. After
     a wrong guess, the training rows could be the held-out set, and the test prompts would not be protected.

@@ -40,7 +40,7 @@ class CandidateRecord:
 
 
 def candidate_records(query: QueryRow, settings: TableSettings) -> Iterator[CandidateRecord]:
-    """Yield one record per attempt of each candidate of ``query``: the attempts that are not in use, then the other."""
+    """Yield one record per attempt of each candidate of ``query``: first those not in use, then the one in use."""
     first_with: dict[str, int] = {}
     for now, rank, trace in zip(map(Attempt._make, query.aligned()), query.ranks, query.traces, strict=True):
         index = now.candidate["index"]

@@ -2,7 +2,7 @@
 
 ``mirrors`` makes the classes of the objects. An operation on a proxy is a request to the program, which computes the
 result. A proxy has only the abilities that its object has. The driver never lets the program decide a comparison with a
-plain value, because the program would then learn the expected value and could agree with it.
+plain value. Otherwise the program would learn the expected value and could claim to equal it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 ``languages.bash`` starts them. Each message is a list of words that end with NUL. A request is the number of its words,
 then ``here`` or ``sub``, the names of variables, the standard input and the command. ``here`` runs the command in the
 program's own shell, so later calls see the variables that it sets; ``sub`` runs it in a subshell. The answer is the
-output, the status, the standard error, and the values of the variables as pairs of words, with an empty word at the
-end. The standard error is also written to the standard error of the run.
+output, the status and the standard error, then the variables as pairs (name, value), then an empty word. The standard
+error is also written to the standard error of the run.
 """
 
 from __future__ import annotations

@@ -107,11 +107,10 @@ def tool(
     """Return a decorator that adds a function to the catalogue as the tool ``name``.
 
     The docstring of the function becomes the tool's description. The parameters after ``world`` become the tool's
-    arguments.
-    ``returns`` is a literal that shows the shape of the result, such as ``{"id": str}`` (see ``shapes.shape_schema``).
-    ``samples`` are example arguments that work in a new world, after the calls in ``after`` if there are any. ``fails``
-    are example arguments that cause an error. ``aliases`` are other names that datasets use for the tool. ``changes``
-    is True if the tool changes the world.
+    arguments. ``returns`` is a literal that shows the shape of the result, such as ``{"id": str}`` (see
+    ``shapes.shape_schema``). ``samples`` are example arguments that work in a new world, after the calls in ``after``
+    if there are any. ``fails`` are example arguments that cause an error. ``aliases`` are other names that datasets use
+    for the tool. ``changes`` is True if the tool changes the world.
     """
 
     def register(function: ToolFunction) -> ToolFunction:

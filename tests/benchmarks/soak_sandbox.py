@@ -3,7 +3,7 @@
     python -m tests.benchmarks.soak_sandbox [runs=1000] [sandbox=docker,local]
 
 Two of three programs leave processes or files, or are killed, so that their box is replaced. The exit code is 1 if a
-container, cgroup, folder or process of a box is left, or if a run has another status than expected.
+container, cgroup, folder or process of a box is left. It is also 1 if a run has an unexpected status.
 """
 
 from __future__ import annotations

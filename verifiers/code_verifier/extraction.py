@@ -35,9 +35,9 @@ _SIGNS = {
 class Extraction:
     """The program in an answer. ``source`` is "" if there is none.
 
-    ``complete`` is False if the answer may end inside the program. ``guessed`` is True if the program was not marked as
-    code and text around it was left out, or if the answer may show it as a bad example after its own program.
-    ``typed`` is True if the program is TypeScript.
+    ``complete`` is False if the answer may end inside the program. ``guessed`` is True in two cases: the program was
+    not marked as code, and text around it was left out; or the answer may show it as a bad example after the real
+    program. ``typed`` is True if the program is TypeScript.
     """
 
     source: str = ""

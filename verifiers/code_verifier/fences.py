@@ -80,7 +80,7 @@ def fenced(text: str) -> list[Block]:
 
     A closing fence is at least as long as the opening fence. An unclosed block extends to the end of the text. An
     opening fence inside a block does not start another block. A fence with the name of a language may open after other
-    text in its line, and a fence may close at the end of a line of code.
+    text in its line. A fence may close at the end of a line of code.
     """
     blocks: list[Block] = []
     opened: re.Match[str] | None = None

@@ -34,8 +34,8 @@ _ASIDE = re.compile(
 def stated(text: str) -> Node | None:
     """Return the value that a text states, or None if it states no value or several values.
 
-    The value is taken from the first of these sentences that exists: the conclusion ("Therefore, …"), the last
-    sentence if it ends in an equation, the only sentence with a number, or the first sentence if it has a number.
+    The value is taken from the first of these sentences that exists: the conclusion ("Therefore, …"); the last
+    sentence, if it ends in an equation; the only sentence with a number; the first sentence, if it has a number.
     """
     text = text[-MAX_LENGTH:]
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]

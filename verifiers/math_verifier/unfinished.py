@@ -20,8 +20,8 @@ _EXPAND = re.compile(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
 def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: str) -> str:
     """Return why an equal answer may still be wrong, or "".
 
-    The answer ``x^2 - 1`` does not factor ``x^2 - 1``, ``55^2`` does not compute ``55^2``, and ``4 sin 100°`` is not
-    simplified if the reference has no such function.
+    For example, the answer ``x^2 - 1`` does not factor ``x^2 - 1``, and ``55^2`` does not compute ``55^2``. ``4 sin
+    100°`` is not simplified if the reference has no such function.
     """
     if not problem or gold == given:
         return ""

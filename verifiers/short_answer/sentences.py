@@ -1,7 +1,8 @@
 """Splits an answer into sentences, and decides whether a sentence asserts what it mentions.
 
-A mention is not asserted if it is denied ("not X"), one of several guesses ("X or Y"), a possibility ("might be X"),
-a common belief that the text rejects ("many think X, but"), or withdrawn later ("actually, no").
+A mention is not asserted if it is denied ("not X"), or if the text withdraws it later ("actually, no"). It is also not
+asserted if it is one of several guesses ("X or Y"), a possibility ("might be X"), or a common belief that the text
+rejects ("many think X, but").
 """
 
 from __future__ import annotations

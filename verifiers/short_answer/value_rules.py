@@ -153,8 +153,8 @@ def _is_slot(
 ) -> bool:
     """Return whether a number answers the question.
 
-    It has the unit of the reference or counts a thing that the question names, or it is the only number of the first
-    sentence, or the answer is short.
+    One of these conditions must hold: it has the unit of the reference; it counts a thing that the question names; it
+    is the only number of the first sentence; the answer is short.
     """
     if case.sentences.status(quantity.start, quantity.end) != "asserted":
         return False
