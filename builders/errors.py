@@ -140,7 +140,7 @@ class RequestError(ProviderError):
 
 
 class Forbidden(RequestError):
-    """The request is refused with the status 403, for example by a firewall that does not like the prompt."""
+    """The request is refused with the status 403, for example by a firewall that rejects the prompt."""
 
 
 class PermanentRefusal(RequestError):

@@ -1,4 +1,4 @@
-"""Signals that ask the process to stop: SIGTERM and SIGHUP take the same way as Ctrl-C.
+"""Signals that ask the process to stop: SIGTERM and SIGHUP are handled like Ctrl-C.
 
 Both become an exception like ``KeyboardInterrupt``, so that a run stores the replies in flight before it ends.
 """
@@ -61,7 +61,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _leave_terminal() -> None:
-    """Send further output nowhere if it goes to a terminal, because the terminal is closed.
+    """Discard further output if it goes to a terminal, because the terminal is closed.
 
     A closed terminal is a character device, but ``isatty`` is false for it.
     """

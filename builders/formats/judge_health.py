@@ -33,7 +33,7 @@ _REFUSALS: Mapping[str, re.Pattern[str]] = {
 
 @dataclass
 class JudgeHealth:
-    """What is known about one judge. ``left_out`` are the settings that its service refuses."""
+    """The facts about one judge. ``left_out`` are the settings that its service refuses."""
 
     name: str
     left_out: set[str] = field(default_factory=set)
@@ -79,7 +79,7 @@ _HEALTH: WeakKeyDictionary[Sampler, JudgeHealth] = WeakKeyDictionary()
 
 
 def health_of(judge: Sampler) -> JudgeHealth:
-    """Return what is known about ``judge``. The same object is returned for the same sampler."""
+    """Return the facts about ``judge``. The same object is returned for the same sampler."""
     if judge not in _HEALTH:
         _HEALTH[judge] = JudgeHealth(judge.model)
     return _HEALTH[judge]

@@ -88,7 +88,7 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
 
     The values are converted to the types of the schema. JSON is read leniently: with LaTeX, trailing commas, or as a
     Python dict. Without an object, lines such as ``Equivalent: yes`` are read. ``quotable`` are the judged texts, which
-    the judge may quote. What also occurs in a judged text counts only if it is the whole reply.
+    the judge may quote. An object or line that also occurs in a judged text counts only if it is the whole reply.
     """
     reply = _THOUGHT.sub("", without_thinking(text)[1]).strip()
     fence = _FENCE.match(reply)
@@ -120,7 +120,7 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
 
 
 def _last_verdict(reply: str, schema: Mapping[str, Any]) -> int:
-    """Return where the last object of ``reply``, or else the first line that states a property, ends."""
+    """Return the end of the last object in ``reply``, or else of the first line that states a property."""
     objects = [found.end for found in find_objects(reply, _MOST_OBJECTS)]
     if objects:
         return objects[-1]

@@ -94,7 +94,8 @@ def gold_options(answer: str, options: Sequence[str]) -> frozenset[int] | None:
 
     The answer is a letter (``C``, ``(c)``), several letters (``AC``, ``A, C``), a letter with its text (``C. Paris``),
     the text of an option, or the index of an option from 0. An answer such as ``2`` may be the index of one option and
-    the text of another; this is None. ``options`` may be empty if they are not known; then only letters are read.
+    the text of another; then the result is None. ``options`` may be empty if they are not known; then only letters are
+    read.
     """
     answer = without_latex_wrappers(to_ascii_forms(answer)).strip()
     candidates = (_by_letters(answer, options), _by_text(answer, options), _by_index(answer, options))

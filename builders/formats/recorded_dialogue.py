@@ -70,7 +70,7 @@ def _assistant(message: JsonObject) -> tuple[Message, str]:
 
 
 def _results(message: JsonObject) -> list[Message]:
-    """Return a message that is not the assistant's. Each ``tool_result`` block becomes a message of its own."""
+    """Return a message that is not the assistant's. Each ``tool_result`` block becomes a separate message."""
     blocks = _blocks(message.get("content"))
     results = [block for block in blocks if block.get("type") == "tool_result"]
     if message.get("role") == "function":

@@ -157,8 +157,8 @@ def _unread(text: str, declared: Declared) -> str:
 def _call_in_text(text: str, declared: Declared) -> str:
     """Return the reason why ``text`` may contain a call in prose, or in a notation of its own; "" if there is none.
 
-    A declared name stands where a call has its name: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``, ``<f>``.
-    A Python call before an explanation is an example.
+    A declared name is in the place of a call's name: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``, ``<f>``. A
+    Python call before an explanation is an example.
     """
     names = [name for name in declared.names if name and name in text]
     if not names:

@@ -1,4 +1,4 @@
-"""How many answers fit into one batch: halved when memory runs out, and doubled again after full batches that fit.
+"""The number of answers per batch: halved when memory runs out, and doubled again after full batches that fit.
 
 Used by ``builders.local_model.engine``.
 """

@@ -53,7 +53,7 @@ def masked_keys(text: str) -> str:
 def masked_key_like(text: str) -> str:
     """Return ``text`` with "***" in place of everything that may be a credential, also short and regular words.
 
-    For messages of services and for logs, in which a word too many does no harm.
+    Used for messages of services and for logs, where it does no harm to mask too much.
     """
     return _LOOSE.sub("***", masked_keys(text))
 

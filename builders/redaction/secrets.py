@@ -1,4 +1,4 @@
-"""Removes credentials from everything that a run writes or prints. All ways out use ``redacted`` or ``redacted_text``.
+"""Removes credentials from everything that a run writes or prints. All outputs use ``redacted`` or ``redacted_text``.
 
 Three rules find a credential: its name (``api_key``, any header that is not listed as harmless), its shape
 (``builders.redaction.key_shapes``), and its value, if the process has used it (``remember``). The values find

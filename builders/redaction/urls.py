@@ -16,7 +16,7 @@ _PARAMETER = re.compile(r"([?&;]([\w.-]+)=)[^&;#]+")
 
 
 def without_credentials(text: str) -> str:
-    """Return ``text``, whose URLs lose their user names and passwords; "***" replaces secret query parameters."""
+    """Return ``text`` without user names and passwords in its URLs; "***" replaces secret query parameters."""
     return _URL.sub(lambda match: _public(match[0]), text) if "://" in text else text
 
 

@@ -1,6 +1,6 @@
 """Searches the files of an upload for credentials. ``builders.report.hub`` calls it last before it uploads anything.
 
-Found are the credentials of this process (its environment and configuration), and text in the shape of a key
+It finds the credentials of this process (from its environment and configuration), and text in the shape of a key
 (``builders.redaction.key_shapes``). Tables are searched column by column, with their metadata.
 """
 
