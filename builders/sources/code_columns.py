@@ -18,7 +18,7 @@ NO_ENTRY_POINT = "tests without a valid entry point (dataset.tests.entry_point)"
 
 
 class EntryPointError(SourceError):
-    """The tests of a row need an entry point, and the row has no valid one: no answer to it could be verified."""
+    """The tests of a row need an entry point, but the row has no valid one. No answer to this row could be verified."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Choice:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the statement decides on options."""
+        """Whether the statement has neither a doubt nor a contradiction."""
         return self.form not in ("doubt", "contradiction")
 
 

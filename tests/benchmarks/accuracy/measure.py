@@ -158,7 +158,7 @@ class Measurement:
         return cases
 
     def _sets(self, kind: Kind) -> list[str]:
-        """Return the sets of a kind to measure. Without ``sets=``, a set that one half does not have may be absent."""
+        """Return the sets of a kind to measure. Without ``sets=``, optional sets without a folder are left out."""
         if self.options.sets:
             return [name for name in kind.sets if name in self.options.sets]
         optional = (*kind.one_half, *kind.borrowed)
