@@ -13,7 +13,7 @@ from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.choices import folders_of
 from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, IncompleteRun
 from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import masked_settings, redacted_override
 from bestofn.builders.run import manifest
@@ -33,7 +33,11 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def regenerated(arguments: Arguments) -> str:
-    """Run the regeneration and return a summary. Raises ``ConfigError`` if ``where`` or the manifest is missing."""
+    """Run the regeneration and return a summary.
+
+    Raises ``ConfigError`` if ``where`` or the manifest is missing, and ``IncompleteRun`` with the summary if more
+    of the selected candidates than ``max_error_share`` got no new answer.
+    """
     where, output, most = arguments.text("where"), arguments.text("output"), arguments.settings["max"]
     if not where:
         raise ConfigError(f"where=… is missing. Say which candidates to sample again: {', '.join(WORDS)}.")
@@ -55,7 +59,12 @@ def regenerated(arguments: Arguments) -> str:
     changed.setdefault("journal", None)
     if changed["journal"] is None and output:
         changed["journal"] = str(arguments.run / "journal.sqlite")
-    return summary(regenerate(changed, out, settings, dry_run=dry_run), out, dry_run)
+    result = regenerate(changed, out, settings, dry_run=dry_run)
+    text = summary(result, out, dry_run)
+    share, most_missing = result.unanswered / max(result.chosen, 1), float(config.get("max_error_share", 1.0))
+    if share > most_missing:
+        raise IncompleteRun(f"{text} max_error_share={most_missing:g} allows {most_missing:.1%} without an answer.")
+    return text
 
 
 def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequence[str] = ()) -> dict[str, Any]:
@@ -110,12 +119,16 @@ def summary(result: RegenerateResult, out: Path, dry_run: bool) -> str:
     if dry_run:
         return f"{chosen} would be sampled again. dry_run: no request was sent."
     moves = ", ".join(f"{move}: {count:,}" for move, count in sorted(result.moves.items()))
+    counted = moves or ("no new answer" if result.unanswered else "counted by an interrupted run of this command")
     spent = result.spending
+    missing = (
+        f"\n{result.unanswered:,} of {result.chosen:,} candidates got no new answer and were not replaced, for "
+        f"example: {result.first_error.rstrip('.')}. Run this command again when the service answers."
+    )
     return (
-        f"Sampled {chosen} again in {out} and replaced {result.replaced:,} "
-        f"({moves or 'counted by an interrupted run of this command'}).\n"
+        f"Sampled {chosen} again in {out} and replaced {result.replaced:,} ({counted}).\n"
         f"{spent.get('requests', 0):,} requests, ${spent.get('usd', 0.0):.4f}. The replaced shards are in "
-        f"{out / 'regenerations'}."
+        f"{out / 'regenerations'}.{missing if result.unanswered else ''}"
     )
 
 

@@ -34,6 +34,7 @@ _ANY = re.compile(ANY_SHAPE, re.ASCII)
 _LOOSE = re.compile(
     r"(?i)(?<![\w/.-])(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w-]{8,}|(?<!\w)(?:bearer|basic)\s+[\w.~+/=-]{8,}", re.ASCII
 )
+_LETTERS_ONLY = re.compile(r"(?:\\[nrt])?hf_(?=[A-Za-z]*[a-z][A-Z][A-Za-z]*[a-z][A-Z])[A-Za-z0-9]{30,}", re.ASCII)
 _EXAMPLE = re.compile(r"(?i)example|your|placeholder|x{4}|\*{3}")
 
 
@@ -59,6 +60,11 @@ def masked_key_like(text: str) -> str:
 
 
 def is_random(text: str) -> bool:
-    """Return whether ``text`` looks like a generated key: many different digits and letters, without "example"."""
+    """Return whether ``text`` looks like a generated key: many different digits and letters, without "example".
+
+    A Hugging Face token has 34 letters and may have no digit.
+    """
+    if len(set(text)) < 8 or _EXAMPLE.search(text):
+        return False
     digits, letters = sum(map(str.isdigit, text)), sum(map(str.isalpha, text))
-    return digits >= 2 and letters >= 2 and len(set(text)) >= 8 and not _EXAMPLE.search(text)
+    return (digits >= 2 and letters >= 2) or bool(_LETTERS_ONLY.fullmatch(text))

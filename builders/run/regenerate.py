@@ -27,7 +27,7 @@ from typing import Any
 
 from bestofn.builders.arrow_types import Features, features_from
 from bestofn.builders.concurrency.tasks import run_together
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, may_be_retried
 from bestofn.builders.protocols import Sampler, Stage
 from bestofn.builders.records import Candidate, JsonObject, Row
 from bestofn.builders.run import manifest
@@ -72,6 +72,8 @@ class RegenerateResult:
     chosen: int = 0
     queries: int = 0
     replaced: int = 0
+    unanswered: int = 0  # selected candidates that were not replaced because the new request failed
+    first_error: str = ""  # of the unanswered candidates
     moves: dict[str, int] = field(default_factory=dict)  # such as {"fail -> pass": 3}, in candidates
     spending: JsonObject = field(default_factory=dict)
     note: str = ""
@@ -170,11 +172,25 @@ class _Regeneration:
         replaced = 0
         for position in positions:
             new = candidate_to_row(sampled[row["candidates"][position]["index"]])
+            if self._is_unanswered(row["candidates"][position], new):
+                continue
             (verdict,) = (await self._verify({**row, "candidates": [new]}))["verdicts"]
             replaced += self._replace(row, position, new, verdict)
         self._result.replaced += replaced
         for stage in self._later_stages if replaced else ():
             row.update(await stage(row))
+
+    def _is_unanswered(self, old: Row, new: Row) -> bool:
+        """Return whether ``new`` is a failed request that must not replace ``old``, and count it.
+
+        A failed request never replaces an answer. It replaces an error only if the service will always refuse it.
+        """
+        error = new["error"]
+        if not error or (old["error"] and not may_be_retried(error)):
+            return False
+        self._result.unanswered += 1
+        self._result.first_error = self._result.first_error or error
+        return True
 
     async def _sample(self, row: Row, positions: Sequence[int]) -> dict[int, Candidate]:
         """Sample one more attempt for the candidates at ``positions``. Returns candidate index -> new candidate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from bestofn.builders.analysis.query_records import TableRow, record_of_rows
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import BudgetError
+from bestofn.builders.errors import BudgetError, IncompleteRun
 from bestofn.builders.report.hub import Hub, prepare
 from bestofn.builders.run import manifest
 from bestofn.builders.run import regenerate as regenerating
@@ -105,6 +106,21 @@ def test_failed_candidates_are_sampled_again_and_the_others_of_their_query_are_n
     build(compose(command))
     assert server.requests == 0
     assert rows_of(out) == after, "the same build leaves the regenerated candidates in place"
+
+
+def test_a_failed_request_replaces_no_answer_and_the_command_does_not_succeed(built) -> None:
+    out, server, _ = built
+    before = rows_of(out)
+    failed = sum(outcomes(row).count("fail") for row in before.values())
+    server.refuse = lambda question: (404, "no such model")
+    with pytest.raises(IncompleteRun, match=f"{failed} of {failed} candidates got no new answer .* no such model"):
+        run([str(out), "where=failed"])
+    assert rows_of(out) == before
+    server.refuse = lambda question: (404, "no such model") if question.startswith("What is 1 ") else None
+    with suppress(IncompleteRun):  # it depends on the answers whether this is more than max_error_share
+        run([str(out), "where=failed"])
+    assert not any(candidate["error"] for row in rows_of(out).values() for candidate in row["candidates"])
+    server.refuse = None
 
 
 def test_a_second_regeneration_samples_a_further_attempt_and_keeps_the_history(built) -> None:

@@ -17,6 +17,7 @@ KEYS = [
     "sk-proj-aB3dE5fG7hI9jK1lM3nO5",
     "sk-ant-api03-Zx9Yw8Vu7Ts6Rq5Po4",
     "hf_aBcDeFgHiJkLmNoPqRsT12345",
+    "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",
     "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
     "github_pat_11ABCDEFG0a1b2c3d4e5f6",
     "glpat-aB3dE5fG7hI9jK1lM3nO",
@@ -34,6 +35,7 @@ PLAIN = [
     "sk-xxxxxxxxxxxxxxxxxxxxxxxx",
     "Basic understanding of programs",
     "hf_internal_testing/tiny-random-model",
+    "hf_pretrainedmodelswithlongnamesinlowercase",
     "datasets/sk-nlp-corpus-2024.jsonl",
     "The answer is 42.",
 ]
