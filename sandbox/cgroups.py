@@ -35,7 +35,7 @@ class Cgroups:
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
         """Create cgroups and set their limits. A limit that cannot be set on this machine is omitted without an error.
 
-        The caller must therefore test in the box that both limits work.
+        The caller must therefore test in the box that the limits of memory and processes work.
         """
         made = cls()
         memory = memory_mb * _MIB

@@ -40,12 +40,13 @@ class ToolVerifier:
     reference has ``calls=()``, every call is wrong, including refused calls.
 
     If the text looks like a call that cannot be parsed, calls are not compared and the verdict is ``abstain``. The
-    expected calls in JSON with mistakes, such as ``{"metric": True}``, also give ``abstain``.
+    verdict is also ``abstain`` if the text contains the expected calls as invalid JSON, such as ``{"metric": True}``.
 
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
-    trusted reference, the verdict is ``abstain``. A call that no declared tool accepts makes this verdict ``fail``,
-    unless ``invalid="abstain"``.
+    trusted reference, the verdict is ``fail`` if a call is accepted by no declared tool, otherwise ``abstain``. With
+    ``invalid="abstain"``, it is ``abstain`` in both cases.
+
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
     recall of the calls.
     """
@@ -188,9 +189,9 @@ class ToolVerifier:
 def _may_be_lookups(
     matching: Matching, calls: Sequence[MadeCall], expected: Sequence[JsonObject], candidate: Candidate
 ) -> bool:
-    """Return whether all extra calls may only look something up for the expected calls.
+    """Return whether all extra calls may be look-ups that prepare the expected calls.
 
-    This is so if each extra call uses a tool that the reference does not name, in a turn without an expected call.
+    They may be if each extra call uses a tool that the reference does not name, in a turn without an expected call.
     """
     turns = turns_of_calls(candidate)
     if len(turns) != len(calls):

@@ -75,7 +75,10 @@ class Pool(NamedTuple):
 
 
 class QueryKind(NamedTuple):
-    """The facts about the first draws of one query. Queries with equal facts are counted together."""
+    """The facts about the first draws of one query: the candidates from before any ``regenerate``.
+
+    Queries with equal facts are counted together.
+    """
 
     split: str
     candidates: int
@@ -268,7 +271,7 @@ class RunFigures:
         return rates
 
     def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
-        """Return the rates of one split, or of all queries if ``split`` is None. They cover the first draws."""
+        """Return the rates of one split, or of all queries if ``split`` is None. Only first draws count."""
         table = self._table(split)
         counts = table["queries"]
         queries = int(counts.sum())

@@ -9,7 +9,8 @@ is recognised only in these places:
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
 
 A text that looks like a call but cannot be parsed is reported, so that no verifier takes it for an answer without
-calls. So is a text with a declared name in the place of a call (``f(a=1)`` in prose, ``Action: f``).
+calls. A text that contains a declared name in the notation of a call is also reported: ``f(a=1)`` in prose,
+``Action: f``.
 """
 
 from __future__ import annotations
@@ -155,10 +156,10 @@ def _unread(text: str, declared: Declared) -> str:
 
 
 def _call_in_text(text: str, declared: Declared) -> str:
-    """Return the reason why ``text`` may contain a call in prose, or in a notation of its own; "" if there is none.
+    """Return the reason why ``text`` may contain a call in prose, or in an unknown notation; "" if there is none.
 
-    A declared name is in the place of a call's name: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``, ``<f>``. A
-    Python call before an explanation is an example.
+    It may if a declared name is written as the name of a call: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``,
+    ``<f>``. A Python call before an explanation is an example.
     """
     names = [name for name in declared.names if name and name in text]
     if not names:

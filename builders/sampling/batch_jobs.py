@@ -75,8 +75,8 @@ class BatchJob:
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` contains the jobs whose id is not certain: jobs that are being searched for, and jobs that a search
-    without a mark has found but whose replies have not arrived.
+    ``uncertain`` contains the jobs whose id is not certain. The search for such a job is not finished, or it has found
+    the job without a mark and no reply has arrived yet.
     """
 
     def __init__(self, api: BatchApi, identity: str, journal: Journal, ledger: Ledger, settings: Batching) -> None:
@@ -162,7 +162,7 @@ class BatchJobs:
             if time.monotonic() >= until:
                 await self.forget(job)
                 return NoReply.LATE
-        raise AssertionError("the loop has no end")
+        raise AssertionError("the loop above never ends")
 
     def seconds_before(self, attempt: int, retry_after_s: float | None = None) -> float:
         """Return the seconds to wait before a failed action is repeated. ``attempt`` counts the repetitions from 0.
@@ -292,7 +292,7 @@ class BatchJobs:
                 if attempt + 1 >= SEARCHES and time.monotonic() >= until:
                     raise
                 await asyncio.sleep(self.seconds_before(attempt, error.retry_after_s))
-        raise AssertionError("the loop has no end")
+        raise AssertionError("the loop above never ends")
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
         """Store the service's id ``batch`` as the id of the planned ``job``, in memory and in the journal."""

@@ -380,7 +380,7 @@ class BatchQueue:
             self._requests.answer(dict.fromkeys(names, NoReply.LATE))
 
     def _price(self, names: Sequence[str]) -> str:
-        """Return the expected cost of the requests ``names`` online, compared to a batch job."""
+        """Return a text with the expected cost of the requests ``names``, online and in a batch job."""
         costs = [
             (request.expected_usd("online"), request.expected_usd("batch")) for request in self._requests.known(names)
         ]

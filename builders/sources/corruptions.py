@@ -62,7 +62,7 @@ class Problem:
 
 
 def constraint_removal(text: str, answer: str) -> Corrupted | None:
-    """Write "several" instead of each number in the sentence that has most numbers.
+    """Write "several" instead of each number in the sentence that has the most numbers.
 
     The sentence itself stays, because a problem often stays solvable if a whole sentence is removed.
     """
@@ -90,7 +90,7 @@ def undefined_variable(text: str, answer: str) -> Corrupted | None:
 
 
 def formula_omission(text: str, answer: str) -> Corrupted | None:
-    """Delete the sentence that has most numbers, and refer to a formula "given below" that does not exist."""
+    """Delete the sentence that has the most numbers, and refer to a formula "given below" that does not exist."""
     problem = Problem.of(text)
     place = problem.most_numeric
     if place is None:
@@ -100,7 +100,7 @@ def formula_omission(text: str, answer: str) -> Corrupted | None:
 
 
 def contradiction(text: str, answer: str) -> Corrupted | None:
-    """Repeat the sentence that has most numbers and change one number, so that the two sentences contradict."""
+    """Repeat the sentence that has the most numbers and change one number, so that the two sentences contradict."""
     problem = Problem.of(text)
     place = problem.most_numeric
     if place is None:

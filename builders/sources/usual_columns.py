@@ -54,7 +54,7 @@ def _is_known(part: str, known: Mapping[str, Column], row: Row) -> bool:
 
 
 def _fits(name: str, row: Row) -> bool:
-    """Return whether ``row`` has the column ``name``. A boolean ``label`` rates an answer (KTO) and does not count."""
+    """Return whether ``row`` has the column ``name``. A boolean ``label`` is ignored: it rates an answer (KTO)."""
     return name in row and not (name == "label" and isinstance(row[name], bool))
 
 

@@ -42,7 +42,7 @@ def forms(value: object, encode: Callable[[object], plain.Form]) -> plain.Form:
 
 
 def objects(rows: plain.Form, module: types.ModuleType, decode: Callable[[plain.Form], Any]) -> object:
-    """Return the first of the objects that ``forms`` described, as objects of the program's classes."""
+    """Build objects of the program's classes from the ``rows`` that ``forms`` returned, and return the first one."""
     kinds = {name: getattr(module, name, None) for name, _ in rows}
     missing = next((name for name, kind in kinds.items() if not isinstance(kind, type)), "")
     if missing:

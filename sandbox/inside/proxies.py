@@ -291,8 +291,8 @@ def _binary(name: str, place: str) -> Any:
         value = self._program.request("operate", self._reference, operands, name=f"i{name}" if place == "i" else name)
         if not isinstance(value, Remote) and not isinstance(other, Remote):
             raise TypeError(
-                f"{name} of an object of the program and a plain value returned a plain value, which the program could "
-                "forge. In the tests, convert the object to a plain value first."
+                f"{name} of an object of the program and a plain value returned a plain value. The program could forge "
+                "this result, so it is not accepted. In the tests, convert the object to a plain value first."
             )
         return value
 

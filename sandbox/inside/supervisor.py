@@ -255,8 +255,8 @@ class Supervisor:
     def watch(self, main: int, outputs: list[Output], clock: FairClock) -> str:
         """Read the outputs until the process ``main`` ends or a limit is reached.
 
-        Returns "" if the process ended, otherwise the limit: "timeout" or "output", or "infra" if the processes had to
-        wait for a processor so long that no time limit is fair. The time of ``clock`` restarts at each result.
+        Returns "" if the process ended, otherwise the limit: "timeout" or "output". Returns "infra" if the processes
+        waited so long for a processor that no time limit is fair. ``clock`` restarts when a result arrives.
         """
         poll = select.poll()
         by_fd = {output.fd: output for output in outputs}

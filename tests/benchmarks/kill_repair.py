@@ -39,7 +39,7 @@ class Trial(NamedTuple):
     twice: int
 
     def holds(self, in_flight: int) -> bool:
-        """Whether the run is complete and nothing was paid twice but the requests in flight."""
+        """Whether the run is complete and no request was paid for twice, except those in flight."""
         return self.code == 0 and self.missing == 0 and self.twice <= in_flight
 
 

@@ -129,7 +129,7 @@ def test_replies_with_another_number_of_answers(fault: Fault, tmp_path: Path) ->
 
 
 def test_half_of_the_requests_are_refused_for_overload(tmp_path: Path) -> None:
-    """The window shrinks, every request is answered, and few requests are repeated more often than needed."""
+    """Every request is answered, and only failed requests are sent again."""
     overloads = [FAULTS["429"], FAULTS["429 with retry-after"], FAULTS["503"], FAULTS["529"]]
     with FaultServer(SHAPES["ollama"], overloads, lambda number: number % 2 == 1) as server:
         answers, _, stored, _ = sampled(tmp_path, server, 60.0)

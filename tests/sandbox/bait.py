@@ -80,7 +80,7 @@ class Bait:
         return program
 
     def taken(self) -> str:
-        """Return what a program reached since the last call; "" if it reached nothing."""
+        """Describe the escapes since the last call: reached listeners, changed files, running processes. "" if none."""
         found = [f"reached the {name} listener" for name in self.reached]
         self.reached.clear()
         secret = self.folder / "secret"

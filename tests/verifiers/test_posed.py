@@ -1,4 +1,4 @@
-"""Answers to malformed problems: their stances, from a table, and the verdicts."""
+"""Answers to malformed problems: the stances are compared with a table, and the verdicts are checked."""
 
 from __future__ import annotations
 

@@ -135,7 +135,11 @@ _REJECTED = re.compile(
 
 
 def _is_counterexample(blocks: list[Block], chosen: int, language: str) -> bool:
-    """Return whether the chosen block may be a bad example: an earlier block is a program too, and the text says so."""
+    """Return whether the chosen block may be a bad example.
+
+    It may be if the text before it contains a word such as "wrong", and an earlier block in the same language defines
+    one of its names. If it defines no names, any earlier block in that language is enough.
+    """
     if not _REJECTED.search(blocks[chosen].before):
         return False
     names = definitions(blocks[chosen].text, language)

@@ -34,9 +34,10 @@ Box = tuple[int, int, str]  # start, end and content
 
 
 def boxed(text: str) -> Answer | None:
-    """Return the answer in the last box that is not empty, or the answer that corrects it explicitly.
+    """Return the answer in the last box that is not empty.
 
-    Boxes that "and", "or" or a comma connects are one list. Other boxes near the last one become ``others``.
+    If the text after the box corrects this answer explicitly, the corrected answer is returned. Boxes that are
+    connected by "and", "or" or a comma are one list. Other boxes near the last one become ``others``.
     """
     boxes = _boxes(text)
     if not boxes:

@@ -251,7 +251,7 @@ def another_numeral(case: Case) -> Finding | None:
 
 
 def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) -> str:
-    """Return the number that the answer has in the place of a number of the reference, or ""."""
+    """Return the number that the answer ``given`` has instead of the number ``spelling[place]``, or ""."""
     for at in range(len(given) - len(spelling) + 1):
         part = given[at : at + len(spelling)]
         if part[place].isdigit() and all(i == place or part[i] == form for i, form in enumerate(spelling)):
@@ -262,8 +262,8 @@ def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) 
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 
-    The rule does not apply if neither the answer nor a reference is a name and there are few references: the answer may
-    be another wording of a reference.
+    The rule does not apply if there are few references, and neither the answer nor a reference is a name. In this case,
+    the answer may be another wording of a reference.
     """
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]

@@ -242,7 +242,7 @@ async def verify(
 
 
 def grouped(kind: Kind, results: Mapping[str, Sequence[Result]]) -> dict[str, list[Result]]:
-    """Return the results by set, followed by the further groups of rows and by ``ALL``."""
+    """Return the results of each set, of each group of rows, and of all counted sets together (``ALL``)."""
     groups: dict[str, list[Result]] = {name: list(of_set) for name, of_set in results.items()}
     for of_set in results.values():
         for result in of_set:

@@ -1,4 +1,4 @@
-"""What is said and checked before money is spent: references, verifiers, judges, rewards, the estimate, the preview."""
+"""Messages and checks before money is spent: references, verifiers, judges, rewards, the estimate, the preview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How queued requests become batch jobs: the limits of the service, the budget, and no tiny jobs at its end."""
+"""How queued requests become batch jobs: the limits of the service, the budget, and no tiny jobs when little is left."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What judges, rewards and simulated tools cost is stored in the row that they work for."""
+"""The cost of judges, rewards and simulated tools is stored in the row that caused it."""
 
 from __future__ import annotations
 

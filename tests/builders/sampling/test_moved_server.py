@@ -1,4 +1,4 @@
-"""A server that has moved: the run says so before it pays, and its answers can be adopted."""
+"""A server with a new address: the run stops before it pays again, and the stored answers can be adopted."""
 
 from __future__ import annotations
 
