@@ -26,7 +26,7 @@ class Image:
     """The image that programs run in.
 
     ``ready`` is the name of an image that the user provides. Otherwise bestofn's image is built from ``base``, and
-    ``packages`` are added to it: from the wheels in the folder ``wheels``, or from an index with pip.
+    ``packages`` are added to it. pip installs them from the folder ``wheels``, or from an index if ``wheels`` is None.
     """
 
     base: str = "debian:bookworm-slim"

@@ -42,7 +42,7 @@ class RayExecutor:
     If ``address`` is None, a cluster is started on this machine. ``workers`` sets the number and resources of the shard
     workers. Each worker runs ``shards_in_flight`` shards at once, which limits its memory use. ``placement`` gives
     stages (``verify``, ``reward``) their own workers: ``{reward: {num_gpus: 1}}``. With ``through_driver``, all workers
-    send their parts to the driver, even if they can access the run folder; this helps if the shared file system is
+    send their parts to the driver, even if they can access the run folder. This helps if the shared file system is
     slow. If a cluster is started on this machine, its object store has ``object_store_mb`` MiB.
     """
 

@@ -122,9 +122,9 @@ class Claims:
         self._watch: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Add this process to the owners, and wait until each other owner writes its claims.
+        """Add this process to the owners, and wait until every other owner writes its claims.
 
-        Raises ``JournalError`` if an owner does not answer, or if it runs on another machine: SQLite can share a
+        Raises ``JournalError`` if an owner does not answer, or if it runs on another machine. SQLite can share a
         journal only between processes of one machine.
         """
         self.is_shared = self.was_shared = await self._writer.run(partial(_register, self._id))

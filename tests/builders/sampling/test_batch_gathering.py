@@ -1,4 +1,4 @@
-"""How queued requests become batch jobs: the limits of the service, the budget, and no tiny jobs when little is left."""
+"""How queued requests become batch jobs: limits of the service, and no tiny jobs when the budget is almost spent."""
 
 import asyncio
 from collections.abc import Sequence
