@@ -10,6 +10,7 @@ from pathlib import Path
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.output_file import check_output_file
 from bestofn.scripts.catalogue import REPORT
 
 
@@ -25,6 +26,8 @@ def report(arguments: Arguments) -> None:
         raise ConfigError(
             f"out is {out}, which is a folder; expected the file to write: out={Path(out) / 'report.html'}"
         )
+    if out:
+        check_output_file(Path(out), "out")
     page = write(arguments.run, Path(out) if out else arguments.run / "report.html", browse=arguments.number("browse"))
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 

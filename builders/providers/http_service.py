@@ -115,7 +115,7 @@ class HttpService(ABC):
         return [*([key] if key else []), *long, *credentials_in(self._url)]
 
     async def __aenter__(self) -> Self:
-        key = self._api_key or os.environ.get(self.key_variable)
+        key = (self._api_key or os.environ.get(self.key_variable) or "").strip()  # files of secrets end with a newline
         if not key and self.key_required and self.base_url == self.public_url:
             raise AuthenticationError(
                 f"no API key for {self.base_url}: the environment variable {self.key_variable} is not set. "

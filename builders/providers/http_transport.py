@@ -28,6 +28,7 @@ from bestofn.builders.errors import (
     RequestError,
     ServiceError,
 )
+from bestofn.builders.formats.output_file import check_output_file
 from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import bytes_without_known, redacted_message
 from bestofn.builders.redaction.urls import with_path, without_credentials
@@ -80,13 +81,14 @@ class HttpTransport:
     async def __aenter__(self) -> HttpTransport:
         import aiohttp
 
+        _check_headers(self._headers)
+        if self._raw_log:
+            _open_log(self._raw_log)
         self._session = aiohttp.ClientSession(
             headers=self._headers,
             connector=aiohttp.TCPConnector(limit=self._limits.concurrency, ttl_dns_cache=300, keepalive_timeout=30),
             timeout=aiohttp.ClientTimeout(total=self._limits.timeout_s, sock_connect=CONNECT_S),
         )
-        if self._raw_log:
-            self._raw_log.parent.mkdir(parents=True, exist_ok=True)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -185,6 +187,29 @@ class HttpTransport:
             file.write(line)
 
 
+def _check_headers(headers: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` if HTTP cannot send a header. The message does not contain the value."""
+    for name, value in headers.items():
+        if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", f"{name}{value}"):
+            raise ConfigError(
+                f"the header {name!r} has a line break or another control character in its name or value; expected "
+                "one line of text. Check the API key (its environment variable or provider.api_key) and "
+                "provider.headers."
+            )
+
+
+def _open_log(path: Path) -> None:
+    """Create the raw log. Raises ``ConfigError`` if the file cannot be written or holds the data of a run."""
+    check_output_file(path, "provider.raw_log")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise ConfigError(
+            f"provider.raw_log is {path}, which cannot be written ({error.strerror}). Set it to another file."
+        ) from error
+
+
 def error_of_status(
     status: int, reason: str, message: str, retry_after_s: float | None = None
 ) -> ProviderError | BudgetError:
@@ -227,10 +252,15 @@ def decoded(body: bytes) -> Any:
     Raises ``ValueError`` or ``RecursionError`` if it is not JSON.
     """
     try:
-        return json.loads(body)
+        return json.loads(body, parse_int=_integer)
     except UnicodeDecodeError:
         note("invalid UTF-8")
-        return json.loads(body.decode("utf-8", "replace"))
+        return json.loads(body.decode("utf-8", "replace"), parse_int=_integer)
+
+
+def _integer(digits: str) -> int | float:
+    """Convert ``digits``. ``int`` refuses numbers of more than 4,300 digits, which become infinite."""
+    return int(digits) if len(digits) < 1000 else float(digits)
 
 
 def error_text(body: bytes) -> str:

@@ -9,6 +9,7 @@ import pytest
 from bestofn.builders.errors import (
     AuthenticationError,
     BudgetError,
+    ConfigError,
     ConnectionFailed,
     RateLimitError,
     RedirectRefused,
@@ -165,4 +166,38 @@ def test_a_reply_that_is_too_large_is_an_error() -> None:
     error = error_of(Answer(body), RequestError, limits=RateLimits(reply_mb=1))
     assert "provider.limits.reply_mb" in str(error)
     with WireServer(lambda sent: Answer(body)) as server:
+        assert ask(server.url)[0].text == "2"
+
+
+def test_a_line_break_after_the_key_is_not_sent(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
+    with WireServer(lambda sent: Answer(GOOD)) as server:
+        asyncio.run(_ask_with_key_of_the_environment(server.url))
+        assert server.sent[0].headers["Authorization"] == f"Bearer {KEY}"
+
+
+async def _ask_with_key_of_the_environment(url: str) -> None:
+    async with OpenAIChat(model="m", base_url=url) as provider:
+        await provider.sample(ASK, 1)
+
+
+@pytest.mark.parametrize("settings", [{"headers": {"X-Team": "secret\nvalue"}}, {"headers": {"X\r": "secret"}}])
+def test_a_header_with_a_line_break_is_a_wrong_setting(settings) -> None:
+    with pytest.raises(ConfigError, match="line break") as caught:
+        ask("http://127.0.0.1:9", **settings)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_raw_log_is_checked_before_the_first_request(tmp_path) -> None:
+    journal = tmp_path / "journal.sqlite"
+    journal.write_bytes(b"SQLite format 3\0...")
+    for place in (tmp_path, journal, journal / "log.jsonl", tmp_path / ("a" * 300)):
+        with pytest.raises(ConfigError, match=r"provider\.raw_log is"):
+            ask("http://127.0.0.1:9", raw_log=str(place))
+    assert journal.read_bytes() == b"SQLite format 3\0..."
+
+
+def test_a_number_of_many_digits_does_not_lose_a_paid_reply() -> None:
+    body = json.dumps(GOOD)[:-1] + ', "x": ' + "9" * 6000 + "}"
+    with WireServer(lambda sent: Answer(body.encode())) as server:
         assert ask(server.url)[0].text == "2"

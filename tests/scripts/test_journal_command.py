@@ -49,6 +49,16 @@ def test_export_is_whole(run, tmp_path) -> None:
     assert lines[2]["reply"][lines[2]["choice"]]["message"]["content"] == "\\frac{2}{2} ü"
 
 
+@pytest.mark.parametrize("name", ["journal.sqlite", "journal.sqlite-wal", "manifest.json", "shards/00000.json", "."])
+def test_an_export_overwrites_no_file_of_a_run(run, capsys, name) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(run), f"export={run / name}"])
+    assert ended.value.code == 2
+    assert "Nothing was changed" in capsys.readouterr().err
+    main([str(run), "export=-"])
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
 def test_prune(run, capsys) -> None:
     main([str(run), "prune=true", "provider=dear", "dry_run=true"])
     assert "1 answers of 1 calls ($2.0000) would be deleted" in capsys.readouterr().out

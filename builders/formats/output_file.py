@@ -1,0 +1,33 @@
+"""Refuses output files that would overwrite a journal, a table or another file of a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bestofn.builders.errors import ConfigError
+
+_CONTENTS = {b"SQLite format 3\0": "a journal", b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
+_RUN_FILES = ("manifest.json", "checksums.json", ".lock")
+_OF_SQLITE = ("-wal", "-shm")  # endings of the files that SQLite keeps next to a database
+
+
+def check_output_file(path: Path, setting: str) -> None:
+    """Raise ``ConfigError`` if ``path``, the value of ``setting``, is a folder or holds the data of a run."""
+    if os.path.isdir(path):
+        found = "a folder"
+    elif path.name in _RUN_FILES or path.parent.name == "shards" or path.name.endswith(_OF_SQLITE):
+        found = "a file of a run"
+    else:
+        found = _content(path)
+    if found:
+        raise ConfigError(f"{setting} is {path}, which is {found}; expected a new file. Nothing was changed.")
+
+
+def _content(path: Path) -> str:
+    """Return what the existing file ``path`` holds, if it is data of a run; otherwise ""."""
+    if not os.path.isfile(path):
+        return ""
+    with path.open("rb") as file:
+        start = file.read(16)
+    return next((name for magic, name in _CONTENTS.items() if start.startswith(magic)), "")
