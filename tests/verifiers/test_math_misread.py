@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bestofn.verifiers.math_verifier import judge
+from bestofn.verifiers.math_verifier.symbolic import decide
+
+APPLES = "Tom has 3 times as many apples as Jerry. Together they have 48. How many does Tom have?"
 
 
 @pytest.mark.parametrize(
@@ -33,6 +36,15 @@ from bestofn.verifiers.math_verifier import judge
         ("no", "It is not possible, so no."),
         ("7.9", "Answer: 8 (rounded from 7.9)"),
         ("8", "The answer is 8; however, if it is repeated it is 9."),
+        ("10", "2, 3, 5, 7, 11, 13, 17, 19, 23, 29 — that's ten primes."),
+        ("6", "1,2,3,4,6,12 (6 factors)"),
+        ("6", "1, 2, 3, 4, 6 and 12 — 6 factors"),
+        ("9", "A = bh/2 with b = 3, h = 6 gives A = 9"),
+        ("x+1", "It simplifies to x + 1 when x isn't 1."),
+        ("36", "Tom gets **36**, and Jerry gets **12**."),
+        ("2000", "Es sind 2.000."),
+        ("1800", "1500 · 1,2 = 1800"),
+        (r"\theta=\pm\frac{\pi}{3}+2k\pi", r"$\theta=\frac{\pi}{3}+2k\pi$ or $\theta=\frac{5\pi}{3}+2k\pi$"),
     ],
 )
 def test_a_right_answer_does_not_fail(reference: str, text: str) -> None:
@@ -47,6 +59,10 @@ def test_a_right_answer_does_not_fail(reference: str, text: str) -> None:
         ("$5.50", "€5.50", "What does it cost?"),
         ("1, 2, 3", "3, 2, 1", "Sort 3, 1, 2"),
         ("9", "The answer is 8; however, if it is repeated it is 9.", ""),
+        ("36", "Tom has 12, Jerry has 36", APPLES),
+        ("36", "Tom has **12** and Jerry has **36**.", APPLES),
+        ("36", "- Tom: **12**\n- Jerry: **36**", APPLES),
+        ("36", "Tom: 12\nJerry: 36", APPLES),
     ],
 )
 def test_a_wrong_answer_does_not_pass(reference: str, text: str, problem: str) -> None:
@@ -122,3 +138,12 @@ def test_another_quantity_fails(reference: str, text: str, problem: str) -> None
 )
 def test_a_value_that_is_not_simplified_abstains(reference: str, text: str, problem: str, outcome: str) -> None:
     assert judge(reference, text, problem).outcome == outcome
+
+
+def test_a_conclusion_about_one_of_two_names_passes() -> None:
+    assert judge("36", "Jerry has **12** apples. So Tom has **36** apples.", APPLES).outcome == "pass"
+
+
+@pytest.mark.parametrize("answer", ["6 times the square root of 2", r"\sqrt{2} \text{cis} 45^\circ"])
+def test_sympy_does_not_read_words_as_letters(answer: str) -> None:
+    assert decide(r"6\sqrt{2}", answer) is None

@@ -56,7 +56,7 @@ def closing(text: str) -> Answer | None:
     paragraph = paragraphs[-1]
     bold = _BOLD.findall(paragraph)
     if bold and re.search(r"\d|^[A-Z]", bold[-1]):
-        return Answer(bold[-1].strip().rstrip("."), "bold")
+        return Answer(bold[-1].strip().rstrip("."), "bold", before=paragraph[: paragraph.rfind(bold[-1])][-SHORT:])
     sentences = [part for part in _sentences(paragraph) if not _is_remark(part)] or _sentences(paragraph)
     cut_off = text[-CUT_OFF:] if _is_cut_off(text, sentences[-1]) else ""
     if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:

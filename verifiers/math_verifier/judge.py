@@ -22,6 +22,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Different, Doubt, Equal,
 from bestofn.verifiers.math_verifier.second_readings import has_several_values, is_formula, second_reading
 from bestofn.verifiers.math_verifier.sentences import mentions, stated
 from bestofn.verifiers.math_verifier.unfinished import unfinished
+from bestofn.verifiers.math_verifier.unread import has_unread_value, states_values_of_several
 from bestofn.verifiers.math_verifier.worded import worded
 from bestofn.verifiers.math_verifier.words import is_blank
 from bestofn.verifiers.math_verifier.words import special as special_answer
@@ -92,6 +93,8 @@ def judge_answer(
     if reason:
         return Finding("abstain", 0.0, reason, answer.text[:SHOWN], extraction=answer.method)
     match, ours, theirs = _decide(reference, answer, problem, options, settings)
+    if answer.method in GUESSED and match.equal is not None:
+        match = _unless_partial(match, reference, answer, problem)
     if answer.rival and match.equal is not None:
         rival = judge_answer(reference, Answer(answer.rival, "announced"), problem, options, settings)
         match = match if rival.outcome == ("pass" if match.equal else "fail") else Doubt("two final answers")
@@ -149,6 +152,19 @@ def _decide(
     return match, show(gold), show(given)
 
 
+def _unless_partial(match: Match, reference: str, answer: Answer, problem: str) -> Match:
+    """Return ``match``, or a doubt if an answer without a mark may state another value than the one that was read."""
+    if states_values_of_several(answer, problem):
+        return Doubt("the values of several names")
+    if match.equal is False and has_unread_value(answer.text):
+        return Doubt("another value follows the one that was read")
+    if match.equal is False and answer.method == "bold" and mentions(reference_tree(reference), answer.before):
+        return Doubt("the reference's value is named before")
+    if match.equal is False and "stated in words" in match.method and _occurs(reference, answer.text):
+        return Doubt("the reference occurs in the sentence")
+    return match
+
+
 def _without_answer(gold: Node, reason: str) -> Match:
     """Return ``Different`` for a text that has no answer, or ``Unclear`` if the reference was not understood."""
     ours = form(gold)
@@ -160,6 +176,12 @@ def _states(text: str, reference: str, gold: Node) -> bool:
     if isinstance(gold, Number):
         return mentions(gold, text)
     return "".join(reference.strip("$ ").split()) in "".join(text.split())
+
+
+def _occurs(reference: str, text: str) -> bool:
+    """Return whether a reference with several characters that are no digits occurs in ``text``, apart from spaces."""
+    bare = "".join(reference.strip("$ ").split())
+    return len(bare) > 1 and not bare.isdigit() and bare in "".join(text.split())
 
 
 def _integers(ours: int, theirs: int) -> Match:

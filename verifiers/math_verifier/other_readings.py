@@ -1,6 +1,7 @@
 r"""Other readings of an answer that differs from the reference. If one of them is equal, the answer is undecided.
 
-``7!`` may be an exclamation, ``\log`` may have the base 10, ``Answer - 7`` may have a dash, and 2 dozen are 24.
+``7!`` may be an exclamation, ``2.000`` may be 2000, ``1,2`` may be 1.2, ``\log`` may have the base 10,
+``Answer - 7`` may have a dash, and 2 dozen are 24.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ LONGEST = 400
 _PREFIX = re.compile(r"^0[bxo](?=[0-9A-Fa-f])")
 _DOZENS = re.compile(r"(?<![\d.,])(\d{1,6})(?:\s|~|\\[ ,;]|\\(?:text|mathrm|mbox)\s*\{|\{)*\s*dozens?\b", re.IGNORECASE)
 _DASH = re.compile(r"(?<=[A-Za-z:*])\s+[-–—]\s+(?=\\?\$?\d)")
+_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+)(?!\d|\.\d)")
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 _LOG = re.compile(r"\\?\blog(?:_\{?10\}?|(?!_))(?![A-Za-z])")
 
 
@@ -34,6 +37,7 @@ def _spellings(text: str) -> list[str]:
     if len(text) <= LONGEST:
         others = [_DOZENS.sub(lambda match: str(12 * int(match[1])), text), _DASH.sub(" ", text)]
         others += [_LOG.sub(base, text) for base in (r"\\log_{10}", r"\\ln ")] if "log" in text else []
+        others += [_GROUPED.sub(lambda match: match[1].replace(".", ""), text), _DECIMAL_COMMA.sub(".", text)]
     if len(text) <= SHORT:
         bare = text.strip(" $.")
         others += [bare.rstrip("!"), re.sub(r"j\b", "i", bare), bare.replace(":", "-"), _PREFIX.sub("", bare)]

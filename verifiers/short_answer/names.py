@@ -17,6 +17,7 @@ _NO_NAMES = frozenset(
     "march april may june july august september october november december monday tuesday wednesday thursday friday "
     "saturday sunday not such then here today now my your we you ai let sure".split()
 )
+_OF_PEOPLES = ("ch", "sh", "ese", "ian", "ean", "an", "ss", "ek", "i")
 MOST_NAMES = 40
 
 
@@ -99,6 +100,13 @@ def is_abbreviation(word: str, other: str) -> bool:
         return False
     letters = iter(other)
     return all(letter in letters for letter in word.lower())
+
+
+def may_be_code_or_adjective(word: str, other: str) -> bool:
+    """Return whether a word may be a code of ``other`` (``JPY`` for ``japanese``) or its adjective (``French``)."""
+    letters = word.replace(".", "")
+    code = letters.isupper() and 2 <= len(letters) <= 5 and other.startswith(letters[0].lower())
+    return code or (word[:1].isupper() and word.endswith(_OF_PEOPLES) and other.startswith(word[:2].lower()))
 
 
 def is_acronym(word: str, others: Sequence[str]) -> bool:

@@ -82,6 +82,7 @@ _REJECTED = re.compile(
     re.I,
 )
 _USED_TO = re.compile(r"\b(?:used to|formerly|previously|no longer)\b", re.I)
+_UNTIL = re.compile(r"['\")\]]*\s+(?:was|were)\b[^.;\n]*\b(?:until|up to|from \d+ to)\b")
 _CONTRAST = re.compile(r"\b(?:but|others|now|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
 _QUOTED = re.compile(r'"[^"\n]{1,100}"')
 _CORRECTION = re.compile(
@@ -187,6 +188,8 @@ class Sentences:
         if start < self.correction or _doubtful(before, after) or self._means_another(before, after):
             return "doubtful"
         if _BELIEF_AFTER.match(after) or _REJECTED.search(after):
+            return "doubtful"
+        if _UNTIL.match(after) and _CONTRAST.search(after):
             return "doubtful"
         if _USED_TO.search(before) and _CONTRAST.search(after):
             return "doubtful"

@@ -8,13 +8,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bestofn.verifiers.short_answer import dates
-from bestofn.verifiers.short_answer.case import SHORT, Case
+from bestofn.verifiers.short_answer.case import BARE, SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
 from bestofn.verifiers.short_answer.formulas import formula
 from bestofn.verifiers.short_answer.known_names import is_known
 from bestofn.verifiers.short_answer.lists import items
 from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
-from bestofn.verifiers.short_answer.names import is_abbreviation, is_acronym, names, related, same_person
+from bestofn.verifiers.short_answer.names import (
+    is_abbreviation,
+    is_acronym,
+    may_be_code_or_adjective,
+    names,
+    related,
+    same_person,
+)
 from bestofn.verifiers.short_answer.references import ADDITIONS, Reference, without_titles
 from bestofn.verifiers.short_answer.sentences import introduces
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
@@ -30,6 +37,11 @@ _CLAUSE = re.compile(
     r"|grew|went|left|came|became|spent|got|took|ran|fled|rose|fell|died|held|won|lost|made|sold|kept|was|had)\b(?!\sby\b))"
 )
 _PRONOUN = re.compile(r"\W*(?:(?:but|while|whereas|though|although|however|and)\W+)?(?:it|he|she|they|this)\b", re.I)
+_NEXT_TO = re.compile(
+    r"\b(?:near|close to|next to|beside|bordering|outside|(?:north|south|east|west)\w* of|before|after)"
+    r"\s+(?:the\s+)?[\"'(]*$",
+    re.IGNORECASE,
+)
 GUESSES = 12  # maximum number of words in an answer that may be a list of guesses
 MANY = 4  # so many accepted answers usually include all common names of the answer
 
@@ -116,7 +128,7 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
     others = [name[0].start for name in given if not wanted & {token.form for token in name}]
     if any(is_contested(case, mention.start, other) for other in others):
         return Finding("abstain", "another clause states another name", words)
-    if _is_aside(case, mention):
+    if _is_aside(case, mention) or _follows_another(case, mention, others):
         return Finding("abstain", "the reference is mentioned, but it is not clear whether it is the answer", words)
     method = "stated in the answer" if mention.exact else "same words in another order"
     return Finding("pass", method, words, reference.text)
@@ -204,6 +216,27 @@ def _is_aside(case: Case, mention: Mention) -> bool:
         return False
     around = [token for token in case.text.tokens if first <= token.start < mention.end]
     return any(name[-1].end <= mention.start for name in names(case.text.text, around, case.question))
+
+
+def _follows_another(case: Case, mention: Mention, others: Sequence[int]) -> bool:
+    """Return whether another name already answered: ``Rome. Oslo is smaller``, ``Rome, west of Oslo``.
+
+    ``others`` are the positions of names that are no reference.
+    """
+    if case.question.several > 1:
+        return False
+    first, last = case.first()
+    stop = re.compile(r"[.;\n]").search(case.text.text, first, last)
+    end = stop.start() if stop else last
+    lead = [token for token in case.text.tokens if first <= token.start < end]
+    wanted = {form for reference in case.references for form in reference.content}
+    bare = 0 < len(lead) <= BARE and not wanted & {token.form for token in lead}
+    if bare and mention.start >= end and names(case.text.text, lead, case.question):
+        return True
+    start, _ = case.sentences.span(case.sentences.number(mention.start))
+    relation = _NEXT_TO.search(case.text.text[start : mention.start])
+    asked = relation is not None and (case.question.words - FUNCTION_WORDS) & set(relation[0].lower().split())
+    return relation is not None and not asked and any(start <= other < mention.start for other in others)
 
 
 def person(case: Case) -> Finding | None:
@@ -325,11 +358,14 @@ def _shares(case: Case) -> bool:
         return True
     if any(is_abbreviation(token.word, form) for token in case.new_words for form in wanted):
         return True
+    if any(may_be_code_or_adjective(token.word, form) for token in case.new_words for form in wanted):
+        return True
     initials = [
         [form for form in spelling if form not in FUNCTION_WORDS]
         for reference in case.references
         for spelling in reference.spellings
     ]
+    given.add("".join(token.form for token in case.new_words if len(token.form) == 1))  # "W.H.O." is three words
     return any(is_acronym(form, spelling) for form in given for spelling in initials) or any(
         is_acronym(form, [token.form for token in name])
         for form in wanted

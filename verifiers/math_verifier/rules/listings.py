@@ -193,6 +193,12 @@ def ordered(ours: tuple[Node, ...], theirs: tuple[Node, ...], terms: Terms, same
     return Unclear("a member is undecided") if undecided else Equal("member by member")
 
 
+def _has_family(items: list[Node]) -> bool:
+    """Return whether an item stands for all values of an integer, such as ``pi/3 + 2 k pi``."""
+    parts = (set(walk(item)) for item in items)
+    return any(Symbol("pi") in part and part & {Symbol("k"), Symbol("m"), Symbol("n")} for part in parts)
+
+
 def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) -> Match:
     """Compare two lists in any order. If their lengths differ, repeated values are removed first."""
     both = Apply("{}", tuple(ours)), Apply("{}", tuple(theirs))
@@ -214,6 +220,8 @@ def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) ->
                 break
             undecided = undecided or equal is None
         if matched is None:
+            if _has_family(ours) and _has_family(theirs):
+                return Unclear("families of values may be the same in another form")
             return Unclear("a member is undecided") if undecided else different("a member is missing", *both)
         left.pop(matched)
     return Equal("the same members")
