@@ -52,6 +52,20 @@ def test_names_of_the_tests_tell_the_program_from_its_use() -> None:
     assert extract_program(USAGE, "bash") == "chmod +x flip.sh\n./flip.sh Hello\n"
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "echo -e '3\\n1 2' | ./sum.sh",
+        'echo "3\n1 2" | ./sum.sh\n# Output: 6',
+        "cat in.txt | bash sum.sh",
+        "$ echo 3 | ./sum.sh\n6",
+    ],
+)
+def test_a_block_that_feeds_the_program_is_no_program(use: str) -> None:
+    answer = f"```bash\nread n; echo $n\n```\nRun:\n```console\n{use}\n```"
+    assert extract_program(answer, "bash") == "read n; echo $n\n"
+
+
 def test_a_body_keeps_its_indentation_and_a_program_does_not() -> None:
     body = "```python\n    import re\n    return re.findall('x', text)\n```"
     assert extract_program(body, "python", "f").startswith("    import re")
@@ -179,6 +193,12 @@ def test_a_program_that_reads_input_is_not_replaced_by_its_tests() -> None:
         ("function f(x) { return x; }\nexport { f, g as h };", "function f(x) { return x; }\n"),
         ("export default (x) => x;", "const f = (x) => x;\n"),
         ("export default async function (x) { return x; }", "const f = async function (x) { return x; }\n"),
+        ("module.exports = (x) => x;", "const f = module.exports = (x) => x;\n"),
+        (
+            "module.exports = async function (x) { return x; };",
+            "const f = module.exports = async function (x) { return x; };",
+        ),
+        ("const f = (x) => x;\nmodule.exports = () => f;", "const f = (x) => x;\nmodule.exports = () => f;"),
         ("import fs from 'fs';\nexport class f {}", "const fs = require('fs');\nclass f {}\n"),
         ("import { a as b, c } from 'm';\nexport let f = b", "const { a: b, c } = require('m');\nlet f = b\n"),
     ],

@@ -109,6 +109,10 @@ _REJECTED = re.compile(
     r"|\b(?:correct|right|true|best) (?:one|answer|choice|option) is\b",
     re.IGNORECASE,
 )
+_PREDICATE = re.compile(
+    r"(?:[^.\n]*?\band\b)?[\s()A-Z.]{0,8}\s(?:are|can|could|have|do|don't|were|fail|refer|describe|would)\b"
+)
+_CAPITAL = re.compile(r"(?<![A-Za-z'’-])([B-Z])(?![A-Za-z'’-])")
 _SAYS_RIGHT = re.compile(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
 _DENIED = re.compile(
     r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor|except|but|although|though|while|unlike"
@@ -255,11 +259,27 @@ def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
     """Return the choice that ``text`` names. Return None if it rejects an option or mentions others."""
     choice = read_choice(text, options)
     claim = _REASON.split(text, maxsplit=1)[0]
+    if choice is not None and choice.form == "letters" and _says_more(text, choice, len(options)):
+        return None
     if choice is None or choice.form == "no option" or (choice.form == "text" and not _MENTION.search(claim)):
         return choice
     letters = {next(group for group in match.groups() if group) for match in _MENTION.finditer(claim)}
     mentions_others = not {ord(letter) - ord("A") for letter in letters} <= choice.options
     return None if mentions_others or _REJECTED.search(claim) else choice
+
+
+def _says_more(text: str, choice: Choice, count: int) -> bool:
+    """Return whether the letters are only the subject of a sentence, or the text also names another option.
+
+    ``A, B and D are capitals of other states`` and ``A, B and D can be ruled out, leaving C`` choose C.
+    """
+    at = text.find(choice.text)
+    rest = text[at + len(choice.text) :] if at >= 0 else ""
+    predicate = _PREDICATE.match(rest)
+    if predicate and not _SAYS_RIGHT.search(rest):
+        return True
+    letters = {ord(letter) - ord("A") for letter in _CAPITAL.findall(rest)}
+    return any(letter < (count or 26) for letter in letters - choice.options)
 
 
 def _describes_options(text: str, options: Sequence[str]) -> bool:

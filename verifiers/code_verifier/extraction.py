@@ -95,8 +95,22 @@ _STARTS = re.compile(
 )
 
 
+_FED = re.compile(
+    r"^((?:\$ |> )?)(?:(?:echo|printf)(?: -\w+)* +(?:\$?'[^']*'|\"[^\"]*\"|[\w ]+)|cat \S+) *\|"
+    r" *(?=\./\S|(?:bash|sh|python3?|node) \S+\.(?:sh|py|m?js)\b)",
+    re.MULTILINE,
+)
+"""The part of a line that feeds a program, such as ``echo "3\\n1 2 3" |`` before ``./sum.sh``."""
+
+
 def _only_starts_programs(text: str) -> bool:
-    """Return whether every line makes a file executable or runs it, as in ``chmod +x s.sh; ./s.sh``."""
+    """Return whether every line makes a file executable or runs it, as in ``chmod +x s.sh; ./s.sh``.
+
+    In a block with prompts (``$ ./s.sh``), the other lines are output.
+    """
+    text = _FED.sub(r"\1", text)
+    if re.search(r"^\s*\$ ", text, re.MULTILINE):
+        text = "\n".join(line for line in text.split("\n") if line.strip().startswith("$ "))
     lines = [line.strip() for line in text.split("\n") if line.strip() and not line.strip().startswith("#")]
     return bool(lines) and all(_STARTS.match(line) for line in lines)
 

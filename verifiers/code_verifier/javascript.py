@@ -24,6 +24,10 @@ _EXPORT_NAMED = re.compile(
     re.MULTILINE,
 )
 _EXPORT_VALUE = re.compile(r"^export\s+default\s+", re.MULTILINE)
+_EXPORTED_FUNCTION = re.compile(
+    r"^module\.exports\s*=\s*(?=(?:async\s+)?(?:function\s*\*?\s*\(|\([^()\n]*\)\s*=>|[A-Za-z_$][\w$]*\s*=>))",
+    re.MULTILINE,
+)
 _MODULE_ONLY = re.compile(r"^(?:import|export)\b", re.MULTILINE)
 _TOP_AWAIT = re.compile(r"^(?:(?:const|let|var) [^=\n]+= *)?await\b|\bimport\.meta\b", re.MULTILINE)
 
@@ -31,19 +35,26 @@ _TOP_AWAIT = re.compile(r"^(?:(?:const|let|var) [^=\n]+= *)?await\b|\bimport\.me
 def as_script(source: str, entry_point: str) -> str:
     """Return the module ``source`` as a script: without ``export``, and with ``require`` instead of ``import``.
 
-    A default export without a name gets the name ``entry_point``. A module that awaits at its top level, or uses
-    ``import.meta``, works only as a module and is not changed.
+    A default export without a name gets the name ``entry_point``; so does ``module.exports = …``. A module that awaits
+    at its top level, or uses ``import.meta``, works only as a module and keeps its form.
     """
     if not _MODULE_ONLY.search(source) or _TOP_AWAIT.search(source):
-        return source
+        nameless = is_nameless(source, entry_point)
+        return _EXPORTED_FUNCTION.sub(f"const {entry_point} = module.exports = ", source, 1) if nameless else source
     source = _NAMED_IMPORT.sub(_required, source)
     for pattern, replacement in _IMPORTS:
         source = pattern.sub(replacement, source)
     source = _EXPORT_NAMED.sub("", _EXPORT_NAME.sub("", _EXPORT_LIST.sub("", source)))
-    named = re.fullmatch(r"[A-Za-z_$][\w$]*", entry_point) and not re.search(
-        rf"\b{re.escape(entry_point)}\s*=[^=]", source
-    )
-    return _EXPORT_VALUE.sub(f"const {entry_point} = " if named else "module.exports = ", source)
+    nameless = is_nameless(source, entry_point)
+    return _EXPORT_VALUE.sub(f"const {entry_point} = " if nameless else "module.exports = ", source)
+
+
+def is_nameless(source: str, entry_point: str) -> bool:
+    """Return whether ``entry_point`` is a plain name that ``source`` neither assigns nor declares."""
+    if not re.fullmatch(r"[A-Za-z_$][\w$]*", entry_point):
+        return False
+    name = re.escape(entry_point)
+    return not re.search(rf"\b{name}\s*=[^=]|\b(?:function\*?|class)\s+{name}\b", source)
 
 
 def _required(match: re.Match[str]) -> str:

@@ -30,8 +30,9 @@ def has_unread_value(text: str) -> bool:
         _, tail = parse(normal(text))
     except Unsupported:
         return False
-    in_words = _WORD.search(tail) is not None and _VALUE.search(tail) is not None
-    return in_words or _AFTER_DASH.search(text) is not None
+    if _WORD.search(tail) and _VALUE.search(tail):
+        return True
+    return _AFTER_DASH.search(text) is not None
 
 
 def states_values_of_several(answer: Answer, problem: str) -> bool:
