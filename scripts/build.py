@@ -94,7 +94,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         )
     if url:
         print(f"The run has been copied to {shown}.")
-    _check_answers(figures, config)
+    check_answers(figures, config)
     return described
 
 
@@ -104,15 +104,15 @@ def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:
     return {**config, "journal": journal}, out / PREVIEW
 
 
-def _check_answers(figures: RunFigures, config: JsonObject) -> None:
+def check_answers(figures: RunFigures, config: JsonObject) -> None:
     """Raise ``IncompleteRun`` if more candidates than ``max_error_share`` have no answer."""
-    from bestofn.builders.analysis.problems import missing_share
+    from bestofn.builders.analysis.problems import missing_share, remedy_of_missing
 
     share, most = missing_share(figures), float(config.get("max_error_share", 1.0))
     if share > most:
         raise IncompleteRun(
             f"{share:.1%} of the candidates have no answer; max_error_share={most:g} allows {most:.1%}. The data is "
-            "complete otherwise. Run the same command again: it requests only the missing answers."
+            f"complete otherwise. {remedy_of_missing(figures)}"
         )
 
 

@@ -18,6 +18,7 @@ from bestofn.builders.formats.output_file import check_output_file
 from bestofn.builders.run.run_folder import journal_of
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
+from bestofn.builders.sampling.journal_repair import refuse_if_in_use
 from bestofn.builders.sampling.moved_server import adopt
 from bestofn.scripts.catalogue import JOURNAL
 
@@ -40,7 +41,10 @@ def journal_command(arguments: Arguments) -> None:
         raise ConfigError("Set both adopt=OLD and as=NEW, or neither. `bestofn journal RUN` lists the identities.")
     if target and target != "-":
         check_output_file(Path(target), "export")
-    journal = Journal(find(arguments.runs[0]), readonly=not (pruning or old)).open()
+    path = find(arguments.runs[0])
+    if old or (pruning and not arguments.flag("dry_run")):
+        refuse_if_in_use(path, "journal")
+    journal = Journal(path, readonly=not (pruning or old)).open()
     try:
         if old and new:
             print(f"{adopt(journal, old, new):,} requests of {old} are now requests of {new}")

@@ -47,13 +47,23 @@ def missing_share(figures: RunFigures) -> float:
     return figures.totals.failures.total() / max(figures.candidates, 1)
 
 
+def remedy_of_missing(figures: RunFigures) -> str:
+    """Return what brings the missing answers. The service is not asked again what it refuses because of its content."""
+    if set(figures.totals.failures) <= {PermanentRefusal.__name__}:
+        return (
+            "The service refused all these requests, and the same command does not send them again. "
+            "`bestofn regenerate RUN where=error` sends them as a new attempt."
+        )
+    return "Run the same command again: it requests only the missing answers."
+
+
 def _missing_answers(figures: RunFigures) -> Iterator[Problem]:
     kinds = Counter({kind: n for kind, n in figures.totals.failures.items() if kind != PermanentRefusal.__name__})
     if kinds:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
         yield Problem(
             f"{_of(kinds.total(), figures)} have no answer ({counts}), for example: {figures.totals.first_failure}",
-            "Run the same command again: it requests only the missing answers.",
+            remedy_of_missing(figures),
         )
 
 

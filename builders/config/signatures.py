@@ -10,6 +10,7 @@ from typing import Any
 
 from bestofn.builders.config.choices import Constructor
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.redaction.secrets import redacted
 
 
 def checked(value: Any, hint: Any, where: str) -> Any:
@@ -29,7 +30,8 @@ def checked(value: Any, hint: Any, where: str) -> Any:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        shown = f"{value!r} ({type(value).__name__})" if _is_plain(value) else f"a {type(value).__name__}"
+        plain = redacted(value, where.rpartition(".")[2])
+        shown = f"{plain!r} ({type(value).__name__})" if _is_plain(value) else f"a {type(value).__name__}"
         reason = error.errors()[0]["msg"]
         raise ConfigError(f"{where} is {shown}; expected {_hint_name(hint)}. {reason}.") from error
 

@@ -34,7 +34,7 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
 def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
     """Yield one line each about failed attempts and repaired replies, with the counts by cause."""
     if failed := spending.get("failures"):
-        yield f"{sum(failed.values()):,} attempts to get a reply failed: {_listed(failed)}. Most are retried."
+        yield f"{sum(failed.values()):,} attempts to get a reply failed, retries included: {_listed(failed)}."
     if repaired := spending.get("repaired"):
         yield f"Replies with a defect that does not change the answer: {_listed(repaired)}."
 

@@ -90,7 +90,7 @@ def repair(path: Path, health: JournalHealth) -> Path:
 
     Raises ``JournalError`` if a process uses the journal.
     """
-    _refuse_if_in_use(path)
+    refuse_if_in_use(path, "doctor")
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     new.unlink(missing_ok=True)
@@ -213,9 +213,13 @@ def _decompresses(blob: object) -> bool:
         return False
 
 
-def _refuse_if_in_use(path: Path) -> None:
+def refuse_if_in_use(path: Path, command: str) -> None:
+    """Raise ``JournalError`` if a process samples with the journal. ``command`` is what the user wanted to run."""
     for process in _users(path):
-        raise JournalError(f"{path} is in use by {process}. Wait until it has ended, then run `bestofn doctor` again.")
+        raise JournalError(
+            f"{path} is in use by {process}. Wait until it has ended, then run `bestofn {command}` again. "
+            "Nothing was changed."
+        )
 
 
 def _users(path: Path) -> Iterator[str]:

@@ -59,6 +59,20 @@ def test_an_export_overwrites_no_file_of_a_run(run, capsys, name) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 6
 
 
+@pytest.mark.parametrize("words", [["prune=true", "provider=cheap"], ["adopt=scripted cheap", "as=scripted new"]])
+def test_the_journal_of_a_running_build_is_not_changed(run, capsys, words) -> None:
+    async def change_while_a_build_samples() -> None:
+        async with Journal(run / "journal.sqlite"):
+            with pytest.raises(SystemExit) as ended:
+                await asyncio.to_thread(main, [str(run), *words])
+            assert ended.value.code == 3
+
+    asyncio.run(change_while_a_build_samples())
+    assert "is in use by process" in capsys.readouterr().err
+    main([str(run), "export=-"])
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
 def test_prune(run, capsys) -> None:
     main([str(run), "prune=true", "provider=dear", "dry_run=true"])
     assert "1 answers of 1 calls ($2.0000) would be deleted" in capsys.readouterr().out

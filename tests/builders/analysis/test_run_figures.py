@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,14 @@ from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.pair_figures import PairRecord, PairSample
 from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_nested_row, record_of_rows
 from bestofn.builders.analysis.run_figures import Pool, RunFigures, figures_of_run
+from bestofn.builders.errors import IncompleteRun
 from bestofn.builders.records import RUNS_DISAGREE
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.html_page import page
 from bestofn.builders.report.inspect_text import notes
 from bestofn.builders.run import manifest
 from bestofn.builders.tables import shards
+from bestofn.scripts.build import check_answers
 from tests.runs import write_run
 
 OUTCOMES = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
@@ -106,8 +109,22 @@ def test_the_explanation_of_an_error_is_one_line_of_plain_text(tmp_path: Path) -
 def test_failed_attempts_and_defects_are_listed_by_cause(tmp_path: Path) -> None:
     spending = {"failures": {"status 503": 3, "timeout": 40}, "repaired": {"invalid UTF-8": 2}}
     printed = headline(figures_of(query("math", "p", [1])), {"spending": spending}, tmp_path)
-    assert "43 attempts to get a reply failed: 40 × timeout, 3 × status 503. Most are retried." in printed
+    assert "43 attempts to get a reply failed, retries included: 40 × timeout, 3 × status 503." in printed
     assert "Replies with a defect that does not change the answer: 2 × invalid UTF-8." in printed
+
+
+@pytest.mark.parametrize(
+    ("kinds", "remedy"),
+    [
+        (["PermanentRefusal"], "`bestofn regenerate RUN where=error` sends them as a new attempt"),
+        (["PermanentRefusal", "ServiceError"], "Run the same command again"),
+    ],
+)
+def test_the_remedy_of_missing_answers_fits_their_cause(kinds: list[str], remedy: str) -> None:
+    figures = figures_of(query("math", "pe", [1, None]))
+    figures.totals.failures.update(kinds)
+    with pytest.raises(IncompleteRun, match=re.escape(remedy)):
+        check_answers(figures, {"max_error_share": 0.05})
 
 
 def test_queries_of_one_kind_are_one_entry() -> None:

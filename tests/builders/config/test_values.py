@@ -42,3 +42,22 @@ def test_the_license_is_one_that_the_hub_knows() -> None:
     assert Hub("me/sums", license="cc-by-4.0").license == "cc-by-4.0"
     with pytest.raises(ConfigError, match=r"hub\.license is 'notalicense'; expected an identifier of the Hub"):
         Hub("me/sums", license="notalicense")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "provider.api_key=[planted-secret]",
+        "provider.api_key.a=planted-secret",
+        "provider.headers=planted-secret",
+        "provider.headers=[planted-secret]",
+        "provider.api_key=12345678901",
+    ],
+)
+def test_the_message_about_a_wrong_value_has_no_credential(tmp_path: Path, word: str) -> None:
+    words = ["dataset=starter", "provider=openai_chat", "provider.model=m", "sandbox=none", "tools=none", word]
+    wrong = pytest.raises(ConfigError, match=r"provider\.(api_key|headers) is")
+    with wrong as caught, prepared_run(compose(words), tmp_path / "run"):
+        pass
+    assert "planted" not in str(caught.value)
+    assert "12345" not in str(caught.value)
