@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from bestofn.sandbox.inside import names, plain
+from bestofn.sandbox.inside import names, plain, texts
 from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error, raise_if_module_is_missing
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.driver_values import ProgramGone
@@ -35,7 +35,11 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     setup, cases = _parse(job)
     program = ProgramClient(frozenset(names.read([setup, *cases])))
     runner = CaseRunner(setup, cases, program, job["entry_point"])
-    gone, decided = "", False
+    gone, decided = _forbidden(setup, cases), False
+    mentioned = names.read([setup, *cases])
+    sources = "\n".join([job["setup"] or "", *job["cases"]])
+    evaluators = texts.evaluators(sources, mentioned)
+    runner.namespace.update({name: made for name, made in evaluators.items() if name in mentioned})
     try:
         runner.prepare()
     except ProgramGone as error:
@@ -54,6 +58,12 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
         yield {"passed": not error, "error": error}
     if not decided:
         raise BrokenTests("the tests never use the program")
+
+
+def _forbidden(setup: ast.Module, cases: list[ast.Module]) -> str:
+    """Return why the strict run cannot do these tests, or ""."""
+    modules = texts.EXECUTING_MODULES & set().union(*(names.imported(tree) for tree in [setup, *cases]))
+    return f"the tests import {min(modules)}, which could execute what the program returns" if modules else ""
 
 
 def _parse(job: Job) -> tuple[ast.Module, list[ast.Module]]:

@@ -37,6 +37,7 @@ class Exported:
         self.objects: list[Any] = []  # an object's handle is its index
         self.numbers: dict[int, int] = {}  # handle by ``id`` of the object; the objects are kept, so ids stay unique
         self.described: set[int] = set()  # handles of the classes that the driver knows
+        self.callbacks: dict[int, Callable[..., Any]] = {}  # by number, so that the same function stays the same
         self.loop: Any = None  # the event loop of the program's coroutines
 
     def serve(self) -> None:
@@ -193,7 +194,9 @@ class Exported:
         if tag == "builtin":
             return getattr(builtins, body)
         if tag == "yours":
-            return self._callback(body)
+            if body["id"] not in self.callbacks:
+                self.callbacks[body["id"]] = self._callback(body)
+            return self.callbacks[body["id"]]
         if tag == "graph":
             return graphs.objects(body, self.module, self.decode)
         raise plain.NotPlain(f"unknown form {tag!r}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,15 @@ _MODULES = {name: name for name in (
     "types", "unittest", "threading", "asyncio", "contextlib", "dataclasses", "enum", "tempfile", "pathlib", "textwrap",
     "warnings", "abc", "numbers", "pytest",
 )} | {"np": "numpy", "numpy": "numpy", "pd": "pandas", "pandas": "pandas", "mock": "unittest.mock"}  # fmt: skip
+
+# Further modules of the standard library that the driver imports if the program names them.
+_WITHOUT_EFFECT = frozenset({
+    "sqlite3", "zipfile", "tarfile", "urllib.error", "urllib.parse", "subprocess", "socket", "ssl", "configparser",
+    "queue", "csv", "json.decoder", "binascii", "zlib", "struct", "uuid", "shutil", "calendar", "array", "hashlib",
+    "secrets", "logging", "locale", "concurrent.futures", "asyncio.exceptions", "email.errors", "xml.etree.ElementTree",
+    "http.client", "pprint", "shlex", "graphlib", "ipaddress", "html", "base64", "traceback", "argparse", "getopt",
+    "timeit", "multiprocessing", "signal", "platform", "glob", "fnmatch", "tomllib", "difflib", "unicodedata", "cmath",
+})  # fmt: skip
 
 # Classes and functions that a program rarely defines itself.
 _MEMBERS = {
@@ -42,6 +52,16 @@ QUALIFIED = frozenset(f"{module}.{member}" for member, module in _BY_MEMBER.item
 
 class UnknownLibrary(Exception):
     """The tests use a library that is not installed."""
+
+
+def is_importable(name: str) -> bool:
+    """Return whether the driver may import the module ``name`` because the program has named it.
+
+    Some modules act when they are imported: ``unittest.__main__`` runs tests. Errors of ``unittest`` skip tests.
+    """
+    if name.partition(".")[0] == "unittest":
+        return False
+    return name in sys.modules or name in _MODULES or name in _WITHOUT_EFFECT
 
 
 def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:

@@ -54,7 +54,10 @@ class Mirrors:
             return self._enum_class(number, name, described)
         bases = tuple(self.class_of(base) for base in described["bases"])
         bases = tuple(base for base in bases if issubclass(base, Remote)) or (Remote,)
-        return self._meta(bases, described)(name, bases, self._members(number, name, described))
+        made = self._meta(bases, described)(name, bases, self._members(number, name, described))
+        for unknown in _UNKNOWN:
+            type.__setattr__(made, unknown, _OfProxy(unknown))
+        return made
 
     def _members(self, number: int, name: str, described: plain.FormObject) -> dict[str, object]:
         special = [one for one in described["special"] if one in SPECIAL]
@@ -109,6 +112,23 @@ class Mirrors:
         return made
 
 
+# What the proxies of all classes have. The program's class need not have it, so tests cannot read it.
+_UNKNOWN = ("__slots__", "__getattr__", "__setattr__", "__delattr__", "__repr__", "__str__", "__format__", "__dir__")
+
+
+class _OfProxy:
+    """A member of a mirrored class that works for its objects and cannot be read from the class."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.member: Any = None if name == "__slots__" else getattr(Remote, name)
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None or self.member is None:
+            raise TypeError(f"the strict run does not know {self.name} of a class of the program")
+        return self.member.__get__(instance, owner)
+
+
 class _Member:
     """The part that all mirrored enumerations have: methods are called on the program's member."""
 
@@ -142,6 +162,10 @@ class _Meta(Proxied, type):
             super().__setattr__(name, value)
 
     @property
+    def __flags__(cls) -> int:
+        raise TypeError("the strict run does not know whether a class of the program is abstract")
+
+    @property
     def __signature__(cls) -> object:
         return signature_of(cls._program, cls._class_reference)
 
@@ -172,7 +196,7 @@ def _field(name: str) -> dataclasses.Field[Any]:
 def _library_class(name: str) -> type | None:
     """Return the exception class ``module.name`` of the standard library; None if there is none."""
     module, _, kind = name.rpartition(".")
-    if module.partition(".")[0] not in sys.stdlib_module_names:
+    if not library_names.is_importable(module) or module.partition(".")[0] not in sys.stdlib_module_names:
         return None
     try:
         found = getattr(importlib.import_module(module), kind, None)

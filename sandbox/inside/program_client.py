@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import CoroutineType, ModuleType
 from typing import Any
 
-from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside import library_names, plain
 from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM
 from bestofn.sandbox.inside.driver_values import DriverValues, ProgramGone, update_in_place
 from bestofn.sandbox.inside.link import Link
@@ -54,7 +54,7 @@ class ProgramClient:
         answer = self._ask(request)
         try:
             if "raise" in answer:
-                raise self.values.error(answer["raise"])
+                raise _outside_of_iteration(self.values.error(answer["raise"]), op)
             self._update(answer, args, named)
             return self.values.decode(answer["ok"])
         except (plain.NotPlain, KeyError, AttributeError, TypeError) as error:
@@ -148,6 +148,16 @@ class _Streams:
         return used
 
 
+def _outside_of_iteration(error: BaseException, op: str) -> BaseException:
+    """Return ``error``, but ``RuntimeError`` instead of an error that would end a loop of the tests without a failure.
+
+    Only iterators end loops. A function that raises ``StopIteration`` would end ``map`` or ``zip`` in the tests.
+    """
+    if op == "call" and isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
+        return RuntimeError(f"a function of the program raised {type(error).__name__}")
+    return error
+
+
 def _write_stdout(text: str) -> None:
     sys.stdout.write(text)
 
@@ -184,8 +194,8 @@ def _finished(value: object) -> object:
 
 
 def _standard_module(name: str) -> ModuleType | None:
-    """Import the module ``name``. Returns None if it is not in the standard library or cannot be imported."""
-    if name.partition(".")[0] not in sys.stdlib_module_names:
+    """Import the module ``name``. Returns None if the program may not choose it, or if it cannot be imported."""
+    if not library_names.is_importable(name):
         return None
     try:
         return importlib.import_module(name)

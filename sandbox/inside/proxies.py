@@ -11,12 +11,18 @@ import types
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, Protocol
 
+from bestofn.sandbox.inside import texts
+
 Reference = int | str  # a handle, or the name of a function at module level
 
 _ATTRIBUTES = frozenset({
     "__name__", "__qualname__", "__doc__", "__wrapped__", "__defaults__", "__kwdefaults__", "__match_args__",
 })  # fmt: skip
-_SIMPLE_CODE = (lambda: None).__code__
+_differences: set[int] = set()  # handles of objects that were computed from a program's object and a plain value
+_PREDICATES = frozenset(  # methods of builtin types that return a bool
+    {name for name in dir(str) if name.startswith("is")}
+    | {"startswith", "endswith", "issubset", "issuperset", "isdisjoint", "equals"}
+)
 
 
 class Requests(Protocol):
@@ -90,9 +96,9 @@ class Function(_WithFields):
         return self if instance is None else types.MethodType(self, instance)
 
     @property
-    def __code__(self) -> types.CodeType:
-        """Code with the flags of the program's function, which ``inspect.iscoroutinefunction`` reads."""
-        return _SIMPLE_CODE.replace(co_flags=self._flags, co_name=self.__name__)
+    def __code__(self) -> types.SimpleNamespace:
+        """Only the flags of the program's function, which ``inspect.iscoroutinefunction`` reads."""
+        return types.SimpleNamespace(co_flags=self._flags, co_name=self.__name__)
 
     @property
     def __signature__(self) -> object:
@@ -111,6 +117,11 @@ class Remote(_WithFields):
 
     __slots__ = ("__weakref__", "_reference")
     _reference: int
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _PREDICATES and not type(self)._is_tested_class:  # type: ignore[attr-defined]
+            raise TypeError(f"{name} of an object of the program could be forged. In the tests, make it a plain value.")
+        return super().__getattr__(name)
 
     def __delattr__(self, name: str) -> None:
         self._program.request("delete", self._reference, name=name)
@@ -198,6 +209,8 @@ def _annotation(value: object) -> object:
     import builtins
 
     named = getattr(builtins, value["type"], None) if isinstance(value, dict) and set(value) == {"type"} else None
+    if isinstance(value, str) and not texts.is_harmless(value):
+        raise TypeError("the text of an annotation of the program is not the name of a type")
     return named if isinstance(named, type) else value
 
 
@@ -209,9 +222,28 @@ def _special(name: str) -> Any:
     operation = name.strip("_") if name in _BUILTIN_OPERATIONS else name
 
     def call(self: Remote, *args: object, **kwargs: object) -> Any:
-        return self._program.request("special", self._reference, args, kwargs, name=operation)
+        value = self._program.request("special", self._reference, args, kwargs, name=operation)
+        return _checked(self, value, name) if name in _CONVERSIONS else value
 
     return call
+
+
+def _checked(self: Remote, value: Any, name: str = "") -> Any:
+    """Return ``value``, which was computed from ``self``.
+
+    Raises ``TypeError`` for a plain value that was computed from a difference, for example ``abs(f(2) - 12.566)``: the
+    program could return 0 for any difference.
+    """
+    if self._reference in _differences:
+        if type(value) in (int, float) and abs(value) >= 1 and name in _NUMBERS:
+            return value  # the program had to know it
+        if not isinstance(value, Remote):
+            raise TypeError(
+                "a difference between an object of the program and a plain value was converted to a plain value, which "
+                "the program could forge. In the tests, convert the object to a plain value first."
+            )
+        _differences.add(value._reference)
+    return value
 
 
 def _call(self: Remote, *args: object, **kwargs: object) -> object:
@@ -219,7 +251,7 @@ def _call(self: Remote, *args: object, **kwargs: object) -> object:
 
 
 def _length(self: Remote) -> int:
-    return self._program.request("special", self._reference, name="len")
+    return _checked(self, self._program.request("special", self._reference, name="len"))
 
 
 def _iterate(self: Remote) -> Iterator[Any]:
@@ -230,7 +262,7 @@ def _iterate(self: Remote) -> Iterator[Any]:
 
 
 def _truth(self: Remote) -> bool:
-    return self._program.request("special", self._reference, name="bool") is True
+    return _checked(self, self._program.request("special", self._reference, name="bool")) is True
 
 
 def _contains(self: Remote, item: object) -> bool:
@@ -289,12 +321,16 @@ def _binary(name: str, place: str) -> Any:
     def compute(self: Remote, other: object) -> object:
         operands = (other, self) if place == "r" else (self, other)
         value = self._program.request("operate", self._reference, operands, name=f"i{name}" if place == "i" else name)
-        if not isinstance(value, Remote) and not isinstance(other, Remote):
+        if isinstance(other, Remote):
+            return _checked(self, value)
+        if not isinstance(value, Remote) or not type(self)._is_tested_class:  # type: ignore[attr-defined]
             raise TypeError(
-                f"{name} of an object of the program and a plain value returned a plain value. The program could forge "
+                f"{name} of an object of the program and a plain value returned a value. The program could forge "
                 "this result, so it is not accepted. In the tests, convert the object to a plain value first."
             )
-        return value
+        if name in _DIFFERENCES:
+            _differences.add(value._reference)
+        return _checked(self, value)
 
     return compute
 
@@ -309,6 +345,9 @@ def _ordering(name: str) -> Any:
 
 
 _BUILTIN_OPERATIONS = {"__next__", "__int__", "__float__", "__complex__", "__round__", "__abs__", "__hash__"}
+_CONVERSIONS = _BUILTIN_OPERATIONS - {"__next__", "__hash__"} | {"__index__", "__neg__", "__pos__", "__invert__"}
+_NUMBERS = frozenset({"__int__", "__float__", "__index__"})
+_DIFFERENCES = frozenset({"sub", "isub", "xor", "ixor", "mod", "imod", "and_", "iand"})
 _OPERATORS = {"and": "and_", "or": "or_"}
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 

@@ -45,7 +45,9 @@ exec 10<&-
 __fail() { kill -KILL $$; exit 1; }
 # Arithmetic in the tests evaluates the program's output. It must not name a variable of the tests or run a command.
 __is_safe() {
+  [[ $__patterns && $1 == *[]['*?()|+@!^\\']* ]] && return 1
   [[ $__arithmetic ]] || return 0
+  [[ $__textual && $1 =~ [^[:space:]].*[-+] || $__textual && $1 == *['*/%<>=!&|^~?:,()']* ]] && return 1
   [[ $1 == *'['* && $1 == *[\`\$]* ]] && return 1
   local __word -
   set -f
@@ -56,6 +58,7 @@ __call() {
   local __mode=here __in= __out __status __err __name __value
   (( BASH_SUBSHELL > 1 )) && __mode=sub
   [[ $__pipes && -p /dev/stdin ]] && IFS= read -r -d '' __in
+  [[ -z $__together ]] || IFS= read -r -N 1 -u 8 || __fail
   printf '%s\0' "$(( $# + 3 ))" "$__mode" "$__wanted" "$__in" "$@" >&4
   IFS= read -r -d '' -u 6 __out && IFS= read -r -d '' -u 6 __status && IFS= read -r -d '' -u 6 __err || __fail
   [[ $__status =~ ^[0-9]{1,3}$ ]] && __is_safe "$__out" || __fail
@@ -64,6 +67,7 @@ __call() {
     [[ " $__wanted " == *" $__name "* ]] && IFS= read -r -d '' -u 6 __value && __is_safe "$__value" || __fail
     printf -v "$__name" '%s' "$__value"
   done
+  [[ -z $__together ]] || printf x >&9
   printf '%s' "$__err" >&2
   printf '%s' "$__out"
   return "$__status"
@@ -82,12 +86,24 @@ unset __name __names
 
 # Commands that tests use themselves, so the program does not replace them.
 _TOOLS = """
-    awk base64 basename bash bc cat chmod cmp comm cp cut date diff dirname egrep env expr false fgrep find gawk grep
+    awk base64 basename bash bc cat chmod cmp column comm cp csplit cut date dd diff dirname egrep env expand expr
+    factor false fgrep find fmt fold gawk getopt grep gzip hostname iconv mkfifo nl nproc numfmt printenv readlink
+    realpath sha1sum shuf strings tar truncate tsort unexpand zcat
     head jq ls md5sum mkdir mktemp mv node od paste perl python3 rev rm sed seq sha256sum sh sleep sort sqlite3 stat
     tac tail tee timeout touch tr true uniq wc xargs xxd
 """
 _ARITHMETIC = re.compile(
     r"\(\(|-(eq|ne|lt|le|gt|ge)\b|\blet\b|\b(declare|typeset|local)\s+-\w*i|\$\[|\$\{[^}]*:|\[\s*[\"']?\$"
+)
+_TEXT_IN_ARITHMETIC = re.compile(r"\(\([^\n]*\$(?!\{#|[#?])[({\w]")
+_PATTERN = re.compile(
+    r"\[\[[^\n]*(==|!=|=~|\s=)\s*[^\s\"']*\$|\$\{\w+[#%/][^}]*\$|(\bin|;;)\s*\(?[^\s\"')]*\$[^\n]*\)", re.MULTILINE
+)
+_TOGETHER = re.compile(r"<\(|>\(|(?<![&>])&(?![&>\d])|\bcoproc\b")  # functions may run at the same time
+_EXECUTES = re.compile(
+    r"\beval\b[^\n]*\$|(\bsource|^\s*\.)\s+<\(|\bbash\s+(-c\s+\"?\$\(|<\()|=~\s*\$\("
+    r"|\b(declare|typeset)\s+-f\b(?![^|;\n]*>\s*/dev/null)|\btype\s+(?!-)[^|;\n>]*(\||\))",
+    re.MULTILINE,
 )
 _READS_A_STREAM = re.compile(r"\|\s*(while|until|for|\{|\()|\bdone\s*<|\bread\b")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
@@ -96,12 +112,20 @@ _OF_THE_SHELL = re.compile(r"_|BASH\w*|PATH|HOME|IFS|PWD|OLDPWD|RANDOM|SECONDS|L
 
 
 def tests_script(entry_point: str, cases: list[str]) -> str:
-    """Return the script that runs the tests; it exits with status 0 if they pass."""
+    """Return the script that runs the tests; it exits with status 0 if they pass.
+
+    Tests that execute an output of the program, or show the source of a function, always fail in the strict run.
+    """
     tests = "\n".join(cases)
+    if _EXECUTES.search(tests):
+        return "exit 1"
     settings = {
         "__entry": entry_point,
         "__tools": " ".join(_TOOLS.split()),
         "__arithmetic": "yes" if _ARITHMETIC.search(tests) else "",
+        "__together": "yes" if _TOGETHER.search(tests) else "",
+        "__textual": "yes" if _TEXT_IN_ARITHMETIC.search(tests) else "",
+        "__patterns": "yes" if _PATTERN.search(tests) else "",
         "__pipes": "" if _READS_A_STREAM.search(tests) else "yes",
         "__wanted": " ".join(variables_of_the_program(tests)),
     }

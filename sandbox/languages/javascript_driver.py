@@ -45,8 +45,9 @@ async function settled() {
 function lookup(name) {
   if (!known.has(name)) {
     const answer = ask({op: 'name', name});
-    known.set(name, answer.missing ? known : take(answer.ok));
-    programUsed ||= !answer.missing;
+    const value = answer.missing ? undefined : take(answer.ok);
+    known.set(name, value === undefined ? known : value);
+    programUsed ||= value !== undefined;
   }
   return known.get(name) === known ? undefined : known.get(name);
 }

@@ -123,7 +123,12 @@ async function serve() {
     if (tag === 'yours') return callback(body);
     throw new TypeError('unknown form ' + tag);
   });
-  const callback = (id) => (...args) => {
+  const callbacks = new Map();  // by number, so that the program gets the same function again
+  const callback = (id) => {
+    if (!callbacks.has(id)) callbacks.set(id, makeCallback(id));
+    return callbacks.get(id);
+  };
+  const makeCallback = (id) => (...args) => {
     send(3, {callback: id, args: args.map(encodeValue)});
     for (;;) {
       const answer = receive(4);

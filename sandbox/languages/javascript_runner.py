@@ -85,10 +85,12 @@ function mocks() {
   const clearAllMocks = () => spied.forEach((one) => one.mockClear());
   return {fn, spyOn, restoreAllMocks, clearAllMocks, setTimeout() {}};
 }
+// Only the runner has this symbol, so no object of the program is a matcher such as ``expect.any``.
+const MATCHES = Symbol('matches');
 // Compares as ``toEqual`` does: properties that are undefined do not count. ``strict`` counts them and the classes.
 function isEqual(a, b, strict = false) {
   if (Object.is(a, b)) return true;
-  if (b && b.matches) return b.matches(a);
+  if (b && b[MATCHES]) return b[MATCHES](a);
   if (typeof a !== 'object' || typeof b !== 'object' || !a || !b || Array.isArray(a) !== Array.isArray(b)) return false;
   if (a instanceof Error && b instanceof Error) return a.message === b.message;
   if (a instanceof Map || a instanceof Set || a instanceof Date || a instanceof RegExp) {
@@ -101,7 +103,7 @@ function isEqual(a, b, strict = false) {
     && keys.every((key) => own.call(b, key) && isEqual(a[key], b[key], strict));
 }
 function contains(value, part) {
-  if (typeof part !== 'object' || part === null || part.matches) return isEqual(value, part);
+  if (typeof part !== 'object' || part === null || part[MATCHES]) return isEqual(value, part);
   return value !== null && typeof value === 'object' && Object.keys(part).every((key) => key in value
     && (Array.isArray(part[key]) ? isEqual(value[key], part[key]) : contains(value[key], part[key])));
 }
@@ -134,7 +136,8 @@ const MATCHERS = {
   toBeLessThan: (a, b) => a < b, toBeLessThanOrEqual: (a, b) => a <= b,
   toContain: (a, b) => typeof a === 'string' ? a.includes(b) : [...a].includes(b),
   toContainEqual: (a, b) => [...a].some((item) => isEqual(item, b)),
-  toHaveLength: (a, b) => a.length === b, toMatch: (a, b) => typeof b === 'string' ? a.includes(b) : b.test(a),
+  toHaveLength: (a, b) => a.length === b,
+  toMatch: (a, b) => typeof a === 'string' && (typeof b === 'string' ? a.includes(b) : b.test(a)),
   toMatchObject: (a, b) => contains(a, b), toThrow: throws, toThrowError: throws,
   toBeInstanceOf: (a, b) => a instanceof b,
   toHaveProperty: (a, path, ...wanted) => at(a, path).some((found) => !wanted.length || isEqual(found, wanted[0])),
@@ -174,13 +177,14 @@ function expect(value) {
   return strict(made, 'expect()');
 }
 Object.assign(expect, {
-  any: (kind) => ({matches: (a) => Object(a) instanceof kind}), assertions() {}, hasAssertions() {},
-  anything: () => ({matches: (a) => a !== null && a !== undefined}),
-  objectContaining: (part) => ({matches: (a) => contains(a, part)}),
-  arrayContaining: (part) => ({matches: (a) => part.every((one) => a.some((item) => isEqual(item, one)))}),
-  stringContaining: (part) => ({matches: (a) => typeof a === 'string' && a.includes(part)}),
-  stringMatching: (part) => ({matches: (a) => typeof a === 'string' && new RegExp(part).test(a)}),
-  closeTo: (b, digits = 2) => ({matches: (a) => Math.abs(a - b) < 10 ** -digits / 2}),
+  any: (kind) => ({[MATCHES]: (a) => Object(a) instanceof kind}), assertions() {}, hasAssertions() {},
+  anything: () => ({[MATCHES]: (a) => a !== null && a !== undefined}),
+  objectContaining: (part) => ({[MATCHES]: (a) => contains(a, part)}),
+  arrayContaining: (part) => ({[MATCHES]: (a) => Array.isArray(a)
+    && part.every((one) => a.some((item) => isEqual(item, one)))}),
+  stringContaining: (part) => ({[MATCHES]: (a) => typeof a === 'string' && a.includes(part)}),
+  stringMatching: (part) => ({[MATCHES]: (a) => typeof a === 'string' && new RegExp(part).test(a)}),
+  closeTo: (b, digits = 2) => ({[MATCHES]: (a) => Math.abs(a - b) < 10 ** -digits / 2}),
 });
 // ``import`` statements of a test become calls of ``require``, because the test runs inside a function.
 function withoutImports(source) {

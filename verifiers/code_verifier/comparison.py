@@ -92,7 +92,7 @@ def _absolute(expected: float) -> float:
     return min(TOLERANCE, abs(expected) * _LARGEST_SHARE)
 
 
-_FRACTION = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
+_FRACTION = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 def same_output(expected: str, printed: str) -> bool:

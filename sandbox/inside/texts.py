@@ -1,0 +1,67 @@
+"""Checks texts of the program before the tests evaluate them: annotations, and arguments of ``eval`` and ``exec``.
+
+The driver evaluates only expressions that cannot reach anything but the program, for example ``Point(x=1, y=2)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections.abc import Callable, Collection
+from typing import Any
+
+# Modules that execute text or bytes. Tests would give them data of the program.
+EXECUTING_MODULES = frozenset({"doctest", "pickle", "marshal", "dill", "shelve", "code", "codeop", "runpy"})
+
+_EVALUATING = ("eval", "exec", "compile")
+_HARMLESS = (
+    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.UAdd,
+    ast.USub, ast.BinOp, ast.BitOr, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.Subscript,
+    ast.Attribute, ast.Slice, ast.Call, ast.keyword, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.Not,
+)  # fmt: skip
+_CALLABLE_BUILTINS = frozenset(
+    {"int", "float", "complex", "str", "bool", "list", "tuple", "dict", "set", "frozenset", "range", "abs", "len",
+     "min", "max", "sum", "round"}
+)  # fmt: skip
+
+
+def is_harmless(text: str, callables: Collection[str] = ()) -> bool:
+    """Return whether ``text`` is an expression that calls only ``callables`` and reads no private attribute."""
+    try:
+        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return all(isinstance(node, _HARMLESS) and _is_harmless(node, callables) for node in nodes)
+
+
+def _is_harmless(node: ast.AST, callables: Collection[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        return not node.attr.startswith("_")
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in callables
+    return True
+
+
+def evaluators(sources: str, names: Collection[str]) -> dict[str, Callable[..., Any]]:
+    """Return ``eval``, ``exec`` and ``compile`` for the tests.
+
+    They accept texts that occur in ``sources``, the source of the tests. ``eval`` also accepts harmless expressions
+    that call only ``names``, the names that the tests use. For any other text they raise ``TypeError``.
+    """
+    callables = {name for name in names if not hasattr(builtins, name)} | _CALLABLE_BUILTINS
+
+    def checked(name: str) -> Callable[..., Any]:
+        evaluate = getattr(builtins, name)
+
+        def call(source: Any, *args: Any, **kwargs: Any) -> Any:
+            if not isinstance(source, (str, types.CodeType)):
+                raise TypeError(f"the tests call {name} with an object that is not text; the program could forge it")
+            written = isinstance(source, str) and (source in sources or repr(source)[1:-1] in sources)
+            if isinstance(source, str) and not written and not (name == "eval" and is_harmless(source, callables)):
+                raise TypeError(f"the tests call {name} with a text that they do not contain")
+            return evaluate(source, *args, **kwargs)
+
+        return call
+
+    return {name: checked(name) for name in _EVALUATING}
