@@ -92,6 +92,8 @@ class DamagedFile(MachineError):
 class OutageError(MachineError):
     """A service was unreachable for longer than the run may wait, or refused every request from the start."""
 
+    exit_code = 5
+
 
 class BudgetError(BestofnError):
     """The budget is spent. The same command with a larger budget resumes the run."""

@@ -13,7 +13,7 @@ from bestofn.builders.concurrency.signals import exit_code_of
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, given_overrides, sweep_folder
-from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, IncompleteRun
+from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, IncompleteRun, JournalError
 from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor
 from bestofn.builders.records import JsonObject, Request, content_text
@@ -75,15 +75,16 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     url = str(config.get("out") or "") if is_url(str(config.get("out") or "")) else ""
     shown = without_credentials(url)
     copies = f", and each finished shard is at {shown}" if url else ""
-    resume = f"Every completed request is in {out}{copies}. Run the same command again to continue."
+    kept = f"Every completed request is in {out}{copies}."
+    resume = f"{kept} Run the same command again to continue."
     try:
         described = run(executor, config, out)
     except KeyboardInterrupt as error:
         print(f"\nbestofn: stopped. {resume}", file=sys.stderr)
         raise SystemExit(exit_code_of(error)) from None
     except BestofnError as error:
-        if not isinstance(error, ConfigError | FolderInUse) and (out / "manifest.json").exists():
-            error.args = (f"{error}\n{resume}",)
+        if not isinstance(error, ConfigError | FolderInUse | JournalError) and _has_replies(out):
+            error.args = (f"{error}\n{kept if 'same command' in str(error) else resume}",)
         raise
     figures = figures_of_run(out, described)
     print(headline(figures, described, out))
@@ -96,6 +97,14 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         print(f"The run has been copied to {shown}.")
     check_answers(figures, config)
     return described
+
+
+def _has_replies(out: Path) -> bool:
+    """Return whether the stopped run in ``out`` has stored a reply, according to its manifest."""
+    from bestofn.builders.run import manifest
+
+    spending = manifest.read_or_empty(out).get("spending") or {}
+    return any(spending.get(name) for name in ("requests", "completions", "replayed", "usd_before"))
 
 
 def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:

@@ -27,6 +27,9 @@ REMEDIES = {
 """Kind of query (see ``run_figures.mix_of``) -> what to do if a run has no pairs and mostly such queries."""
 
 
+FOR_EMPTY_ANSWERS = "A model that thinks may need more tokens: increase sampling.max_tokens, or check the model."
+
+
 class Problem(NamedTuple):
     """A problem of a run: ``fact`` has the counts and the cause, ``remedy`` says what to do ("" if nothing helps)."""
 
@@ -62,7 +65,8 @@ def _missing_answers(figures: RunFigures) -> Iterator[Problem]:
     if kinds:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
         yield Problem(
-            f"{_of(kinds.total(), figures)} have no answer ({counts}), for example: {figures.totals.first_failure}",
+            f"{_of(kinds.total(), figures)} have no answer ({counts}), for example: "
+            f"{figures.totals.first_failure.rstrip('.')}.",
             remedy_of_missing(figures),
         )
 
@@ -108,7 +112,12 @@ def _failed_judge(figures: RunFigures) -> Iterator[Problem]:
 
 def _undecided(figures: RunFigures) -> Iterator[Problem]:
     undecided = figures.outcomes["abstain"]
-    if undecided > MANY * max(figures.candidates, 1):
+    if figures.totals.empty > MANY * max(figures.candidates, 1):
+        yield Problem(
+            f"{_of(figures.totals.empty, figures)} are empty: the model wrote no text.",
+            FOR_EMPTY_ANSWERS,
+        )
+    elif undecided > MANY * max(figures.candidates, 1):
         yield Problem(
             f"{_of(undecided, figures)} are undecided and in no pair: {_most_common(figures.abstentions)}.",
             "A judge can decide them: verifier=with_judge.",
@@ -162,7 +171,9 @@ def _no_pairs(figures: RunFigures) -> Iterator[Problem]:
         return
     mixes = figures.mixes.most_common()
     listed = ", ".join(f"{count:,} with {mix}" for mix, count in mixes)
-    yield Problem(f"There are no preference pairs. Queries: {listed}.", REMEDIES[mixes[0][0]])
+    is_empty = mixes[0][0] == "no verdict of pass or fail" and figures.totals.empty > figures.candidates / 2
+    remedy = FOR_EMPTY_ANSWERS if is_empty else REMEDIES[mixes[0][0]]
+    yield Problem(f"There are no preference pairs. Queries: {listed}.", remedy)
 
 
 def _of(part: int, figures: RunFigures) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
-from bestofn.builders.errors import AuthenticationError, Forbidden, OutageError, kind_of, may_be_retried
+from bestofn.builders.errors import AuthenticationError, Forbidden, MachineError, OutageError, kind_of, may_be_retried
 from bestofn.builders.protocols import Sampler, Stage
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.schema import score_from_row, verdict_from_row
@@ -70,7 +70,8 @@ def check_stages(stages: Sequence[Stage], rows: Sequence[Row], loop: Loop, *, ex
 
 def _stop(failed: Sequence[Failure]) -> None:
     last = failed[-1]
-    raise OutageError(
+    kind = MachineError if last.what == "the verifier" else OutageError
+    raise kind(
         f"{last.what} failed on all answers to the first {len(failed)} queries. The last problem: {last.problem}\n"
         f"{last.remedy}. Then run the same command again: the answers are in the journal."
     )
@@ -139,7 +140,9 @@ def check_provider(generate: Generate, rows: Sequence[Row], loop: Loop) -> None:
                 raise AuthenticationError(
                     f"none of the first {len(errors)} candidates was answered. {errors[0]}", status=403
                 )
-            remedy = REMEDIES.get(kind_of(errors[0]), "The service may be overloaded or down")
+            remedy = REMEDIES.get(
+                kind_of(errors[0]), "Check whether the service is overloaded or down, and provider.base_url"
+            )
             raise OutageError(
                 f"none of the first {len(errors)} candidates was answered. The first error: {errors[0]}\n"
                 f"{remedy}. Then run the same command again."

@@ -144,7 +144,7 @@ def test_a_hub_that_is_not_there_is_said(run: Path, tmp_path: Path) -> None:
     with HubDouble() as hub:
         pass
     done = push(hub, run, tmp_path)
-    assert done.returncode == 3
+    assert done.returncode == 5
     assert "could not be reached" in done.stderr or "failed" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import ConfigError, exit_on_error
+from bestofn.builders.errors import ConfigError, IncompleteRun, exit_on_error
 from bestofn.builders.providers.recorded import Recorded
 from bestofn.builders.run.first_rows import FirstRows
 from bestofn.builders.sources.mapped import Mapped
@@ -79,11 +79,11 @@ WRONG: dict[str, tuple[Rows, list[str], Callable[[str], tuple[int, str] | None] 
     "no usable row": ([{"question": 5}] * 12, [], None, r"gave no query(.|\n)*question is not a text", 2),
     "wrong split": ([{**row, "split": "math"} for row in SUMS], ["dataset.splits=[mth]"], None, r"the split 'mth'", 2),
     "wrong key": (SUMS, [], refuse_all(401, "invalid api key"), r"401.*invalid api key|API key", 5),
-    "wrong model": (SUMS, [], refuse_all(404, "no such model"), r"no such model(.|\n)*provider\.model", 3),
-    "dead service": (SUMS, [], refuse_all(500, "down"), r"down(.|\n)*overloaded or down", 3),
-    "dead judge": (SUMS, ["verifier=judge"], refuse_judge, r"no such model(.|\n)*judge", 3),
-    "dead judge of a cascade": (without("answer"), ["verifier=with_judge"], refuse_judge, r"no such model", 3),
-    "dead reward": (SUMS, DEAD_REWARD, None, r"the reward failed on all answers(.|\n)*reward and its service", 3),
+    "wrong model": (SUMS, [], refuse_all(404, "no such model"), r"no such model(.|\n)*provider\.model", 5),
+    "dead service": (SUMS, [], refuse_all(500, "down"), r"down(.|\n)*overloaded or down", 5),
+    "dead judge": (SUMS, ["verifier=judge"], refuse_judge, r"no such model(.|\n)*judge", 5),
+    "dead judge of a cascade": (without("answer"), ["verifier=with_judge"], refuse_judge, r"no such model", 5),
+    "dead reward": (SUMS, DEAD_REWARD, None, r"the reward failed on all answers(.|\n)*reward and its service", 5),
     "unknown price": (SUMS, ["budget_usd=1", "provider.free=false"], None, r"no price is known for model 'mock'", 2),
 }
 
@@ -102,6 +102,40 @@ def test_a_wrong_configuration_ends_early_with_its_cause(
     said = capsys.readouterr().err
     assert said.count("bestofn: ") == 1
     assert re.search(message, said), said
+    assert said.count("same command") <= 1, said
+
+
+TOO_LONG = "This model's maximum context length is 10 tokens. However you requested 20"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "advice", "wrong"),
+    [
+        (400, TOO_LONG, "the same command does not send them again", "requests only the missing"),
+        (500, "down", r"for example: .*: down\. Run the same command again", "does not send them again"),
+    ],
+)
+def test_the_advice_of_an_incomplete_run_fits_the_cause(
+    tmp_path: Path, status: int, said: str, advice: str, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with OpenAIServer() as server:
+        server.refuse = lambda question: (status, said) if question.startswith("What is 0") else None
+        with pytest.raises(SystemExit) as ended, exit_on_error():
+            build(compose(words(tmp_path, server, SUMS, "provider.limits.retries=0")))
+    assert ended.value.code == IncompleteRun.exit_code
+    printed = "".join(capsys.readouterr())
+    assert re.search(advice, printed), printed
+    assert wrong not in printed
+
+
+def test_empty_answers_are_named_and_no_judge_is_recommended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with OpenAIServer(answer=lambda question, seed: "") as server:
+        build(compose(words(tmp_path, server, SUMS, "n=2")))
+    printed = capsys.readouterr().out
+    assert "24 of 24 candidates are empty: the model wrote no text." in printed
+    assert "with_judge" not in printed
 
 
 # --- what is said ----------------------------------------------------------------------------------------------------
