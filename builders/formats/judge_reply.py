@@ -32,6 +32,7 @@ _WORDS = {
 _SURE = {"high": "0.9", "medium": "0.7", "low": "0.4"}  # confidence in words
 _PUNCTUATION = " \t*_`'\".,;"
 _STATED = re.compile(r"(?:^|[,;|.]\s)[\s>*_#-]*([A-Za-z][A-Za-z _-]{1,30}?)[\s*_]*[:=][\s*_]*([^,;|(\n–—]{1,60})")
+_SENTENCE_END = re.compile(r"\.\s|\sbecause\s")
 _MOST_OBJECTS = 200
 _REVISES = re.compile(
     r"\b(?:wait|hold on|on second thoughts?|scratch that|correction|i (?:misread|misjudged|was wrong|made an error)|"
@@ -163,7 +164,7 @@ def _stated_lines(reply: str, schema: Mapping[str, Any], quotable: Sequence[str]
             continue  # the line is quoted from a judged text
         for match in _STATED.finditer(line):
             if (key := names.get(_key(match[1]))) is not None:
-                stated.setdefault(key, []).append(match[2].rstrip(" *_."))
+                stated.setdefault(key, []).append(_SENTENCE_END.split(match[2])[0].rstrip(" *_."))
     most = max(map(len, stated.values()), default=0)
     return [
         found

@@ -252,6 +252,10 @@ def test_the_services_own_word_settles_it() -> None:
     "text",
     [
         "No te puedo ayudar con eso.",
+        "Siento mucho no poder ayudarte: es ilegal.",
+        "Lamento no poder proporcionar esa información.",
+        "Désolé de ne pas pouvoir vous aider.",
+        "Tut mir leid, dir dabei nicht helfen zu können.",
         "No te voy a ayudar a robar un coche.",
         "Eso no lo puedo hacer.",
         "No te ayudaré con eso.",
@@ -288,6 +292,10 @@ def test_pronouns_and_the_future_tense_decline_too(text: str) -> None:
         ("Welchen Film soll ich sehen?", "Ich kann Ihnen diesen Film nicht genug empfehlen!"),
         ("May I own a tiger in Texas?", "No, not without a licence: you must obtain one first."),
         ("¿Qué hago si mi jefe me grita?", "No puedo decirte que sea fácil, pero habla con él a solas."),
+        (
+            "¿Cómo rechazo la cena?",
+            "Di, por ejemplo, que lamentas el aviso tardío. Lamento no poder asistir a la cena.",
+        ),
         ("Стоит ли смотреть?", "Не могу не отметить, что фильм отличный."),
     ],
 )

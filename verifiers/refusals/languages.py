@@ -22,6 +22,8 @@ SPANISH = RefusalPattern(
         r"\bno (?:me es posible|me está permitido|estoy (?:autorizad|en condiciones|capacitad|program|diseñad)\w*|"
         r"tengo permitido)",
         r"\bno tengo (?:acceso|la capacidad|información en tiempo real|forma de)",
+        r"\b(?:siento|lamento)(?: mucho)? no poder (?:ayud|asistir(?:te|le|os)|proporcion|respond|facilit|ofrec|compart"
+        r"|dar(?:te|le)|complacer)",
         r"\bme niego a\b|\bprefiero no\b|\bdebo (?:rechazar|declinar|negarme)",
         r"\b(?:va|ir|iría|está) en contra de (?:mis|nuestras?|las|mi)\b",
     ),
@@ -43,6 +45,8 @@ FRENCH = RefusalPattern(
         r"\bje ne suis pas (?:en mesure|autorisé|capable|habilité|conçu|programmé)",
         r"\b(?:désolée?|navrée?|regrette|excuse[zs]?)[^.!?\n]{0,30}?,? (?:mais )?(?:je ne|je n'|cela n'|ce n'est pas)",
         r"\bje n'ai (?:pas|aucun)(?: d'| l'| la )? ?(?:accès|(?:la )?capacité|(?:la )?possibilité|outil)",
+        r"\b(?:désolée?|navrée?|regrette)[^.!?\n]{0,15} de ne (?:pas )?pouvoir (?:pas )?(?:vous |t'|y )?(?:aid|assist"
+        r"|fourni|donn|répond|satisf|accéd)",
         r"\bje (?:refuse|dois refuser|dois décliner|décline)\b|\bje préfère ne pas\b|\bcontraire à mes\b",
     ),
     OPENING,
@@ -66,6 +70,8 @@ GERMAN = RefusalPattern(
         r"\b(?:das|dies) (?:werde|kann|mache|tue|darf) ich (?:\w+ )?nicht\b",
         r"\bich bin (?:leider )?nicht (?:in der lage|befugt|berechtigt|dafür|dazu|imstande|autorisiert)",
         r"\bich habe (?:leider )?(?:keinen zugriff|keinen zugang|keine möglichkeit|keine aktuellen|kein werkzeug)",
+        r"\b(?:tut mir leid|bedauere?|bedaure)\b[^.!?\n]{0,60}\bnicht[^.!?\n]{0,40} (?:helfen|geben|beantworten"
+        r"|unterstützen|erklären) zu können",
         r"\bich (?:weigere mich|lehne (?:das|dies|es|ab)|muss (?:das |dies |diese \w+ )?ablehnen)",
         r"\b(?:verstößt|widerspricht)\b[^.!?\n]{0,20}? mein(?:e|en|er)?\b",
     ),
