@@ -30,6 +30,7 @@ expected, and what to do.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -251,11 +252,26 @@ def row_boundary() -> Generator[RowFailure]:
         failure.error = error
 
 
+_UNUSABLE_PATH = frozenset(
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.EPERM,
+    }
+)
+
+
 @contextmanager
 def exit_on_error() -> Generator[None]:
     """On a ``BestofnError``, print its message and end the program with its exit code.
 
-    A missing optional package is handled like a ``ConfigError``. Other errors are not caught.
+    A missing optional package is handled like a ``ConfigError``, an unusable path like a ``MachineError``.
+    Other errors are not caught.
     """
     try:
         yield
@@ -267,3 +283,13 @@ def exit_on_error() -> Generator[None]:
             raise
         print(f"bestofn: {message}", file=sys.stderr)
         raise SystemExit(ConfigError.exit_code) from None
+    except OSError as error:
+        if error.errno not in _UNUSABLE_PATH or error.filename is None:
+            raise
+        path = redacted_text(str(error.filename))
+        print(
+            f"bestofn: {path} cannot be used ({error.strerror}). A file, a folder or a permission there is not what a "
+            "run expects. Move it away or change it, then run the same command again.",
+            file=sys.stderr,
+        )
+        raise SystemExit(MachineError.exit_code) from None

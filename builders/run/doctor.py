@@ -156,7 +156,7 @@ def _regenerations(out: Path) -> Iterator[Finding]:
     for file in sorted((out / "regenerations").glob("*/*.json")):
         try:
             json.loads(file.read_text("utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError, IsADirectoryError) as error:
             yield Finding(file, f"it is not valid JSON ({error})", "Delete the file; the replies are in the journal.")
 
 

@@ -109,7 +109,7 @@ def failed_before(out: Path) -> int:
     """Return the number of failed candidates in the markers of the parts of ``out``."""
     failed = 0
     for path in (out / "shards").glob("*.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             failed += sum(json.loads(path.read_text("utf-8"))["failed"].values())
     return failed
 

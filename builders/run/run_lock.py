@@ -260,5 +260,5 @@ def _parsed(file: int) -> Holder | None:
         process, progress = process_from(content["process"]), content["progress"]
         since, beat_at = float(content["since"]), float(content["beat_at"])
         return Holder(process, str(content["token"]), since, beat_at, progress if isinstance(progress, dict) else {})
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -82,7 +82,7 @@ def read_marker(part: Path) -> dict[str, object] | None:
             raise ValueError(f"{', '.join(wrong)}: wrong type")
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, IsADirectoryError) as error:
         raise DamagedFile(path, f"it is not a valid marker ({type(error).__name__}: {error})") from error
     return content
 

@@ -23,6 +23,21 @@ def test_a_missing_optional_package_ends_the_command_with_its_extra(capsys: pyte
     )
 
 
+@pytest.mark.parametrize("place", ["folder", "file/below", "x" * 300])
+def test_a_path_that_cannot_be_used_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as end, exit_on_error():
+        (tmp_path / place).read_text()
+    assert end.value.code == 3
+    assert f"{tmp_path / place} cannot be used" in capsys.readouterr().err
+
+
+def test_any_other_error_of_the_system_is_a_defect(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), exit_on_error():
+        (tmp_path / "missing").read_text()
+
+
 def test_any_other_missing_module_is_a_defect() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), exit_on_error():
         require("no_such_module")

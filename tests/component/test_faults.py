@@ -186,7 +186,7 @@ def candidates_of(out: Path) -> list[tuple[tuple[str, int], dict]]:
 def check_printed(server: FaultServer, summary: str) -> None:
     """The summary of the build names each fault that was met, with its count."""
     line = next(line for line in summary.splitlines() if "attempts to get a reply failed" in line)
-    printed = Counter({cause: int(count) for count, cause in re.findall(r"(\d+) × ([^,]+?)(?=,|\. )", line)})
+    printed = Counter({cause: int(count) for count, cause in re.findall(r"(\d+) × ([^,]+?)(?=,|\.$)", line)})
     assert not server.by_cause("retried", "row") - printed
     assert printed.total() == sum(server.met[one.name] for one in server.faults if one.effect != "repaired")
     for cause, count in server.by_cause("repaired").items():

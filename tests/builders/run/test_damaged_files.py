@@ -21,13 +21,15 @@ import pytest
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import BestofnError, BudgetError, JournalError, MachineError
+from bestofn.builders.errors import BestofnError, BudgetError, DamagedFile, JournalError, MachineError
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.report.hub import Hub, prepare
 from bestofn.builders.run import manifest
 from bestofn.builders.run.doctor import doctor
 from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
 from bestofn.builders.tables import shards
+from bestofn.builders.tables.checksums import read_marker
+from tests.commands import run_here
 from tests.loopback import OpenAIServer
 
 QUERIES, N, SHARD = 12, 2, 4
@@ -284,3 +286,24 @@ def test_a_damaged_file_of_a_regeneration_is_refused(built: Built, tmp_path: Pat
     assert [finding.file.name for finding in doctor(out, dry_run=True)] == ([name] if name.endswith("json") else [])
     with pytest.raises(MachineError, match=rf"{name} is damaged .*bestofn regenerate"):
         regenerate(config(built.data, built.server), out, RegenerateSettings("all"))
+
+
+@pytest.mark.parametrize("file", ["shards/00000.json", ".lock", "manifest.json", "journal.sqlite"])
+@pytest.mark.parametrize("command", ["doctor", "status", "build"])
+def test_a_folder_in_the_place_of_a_file_is_no_traceback(built: Built, tmp_path: Path, file: str, command: str) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(built.folder / "finished", out)
+    (out / file).unlink(missing_ok=True)
+    (out / file).mkdir()
+    done = run_here([command, f"out={out}"] if command == "build" else [command, out], tmp_path)
+    assert "Traceback" not in done.stderr
+    assert done.returncode != 1
+
+
+def test_a_marker_of_many_brackets_is_damaged(built: Built, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(built.folder / "finished", out)
+    (out / "shards/00000.json").write_bytes(b"[" * 200_000)
+    with pytest.raises(DamagedFile, match="RecursionError"):
+        read_marker(out / "shards/00000.parquet")
+    assert "00000.json" in run_here(["doctor", out], tmp_path).stdout
