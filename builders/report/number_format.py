@@ -37,9 +37,14 @@ def rate(share: float | None, bounds: tuple[float, float] | None) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Format an amount in US dollars, with four decimals below one dollar and two decimals otherwise."""
+    """Format an amount in US dollars, with four decimals below one dollar and two decimals otherwise.
+
+    An amount below a tenth of a cent has five decimals, because it is the cost of one answer.
+    """
     if value is None:
         return MISSING
+    if 0 < value < 0.001:
+        return f"${value:.5f}"
     return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
 
 

@@ -60,7 +60,7 @@ def rows(
     """
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, format):
-        raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)}. Set dataset.path=…")
+        raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)} Set dataset.path=…")
     try:
         chosen = _files_of_split(local, split) if local.exists() else path
         loaded = _written_rows(chosen, format)
@@ -140,7 +140,7 @@ def table(path: str, split: str) -> Table:
     """
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, None):
-        raise SourceError(f"{path}: there is no such file or folder{_near(local)}. Set dataset.origins.paths.")
+        raise SourceError(f"{path}: there is no such file or folder{_near(local)} Set dataset.origins.paths.")
     try:
         chosen = _existing_split(local, split) if local.exists() else path
         return _load(chosen, None, None, split, streaming=False)
@@ -279,7 +279,7 @@ def _looks_local(path: str, format: str | None) -> bool:
 def _near(path: Path) -> str:
     names = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
     match = nearest(path.name, names)
-    return f"; did you mean {path.parent / match}?" if match else ""
+    return f"; did you mean {path.parent / match}?" if match else "."
 
 
 def _first_line(error: Exception) -> str:

@@ -138,7 +138,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"broken\.jsonl: it cannot be read"):
         list(Mapped(str(broken), columns={"question": "a"}))
     written(tmp_path / "problems.jsonl", PROBLEMS)
-    with pytest.raises(SourceError, match=r"no such file; did you mean .*problems\.jsonl"):
+    with pytest.raises(SourceError, match=r"no such file; did you mean .*problems\.jsonl\? Set"):
         list(Mapped(str(tmp_path / "problem.jsonl")))
 
 
