@@ -118,7 +118,7 @@ def test_a_firewall_that_blocks_the_first_prompt_does_not_stop_the_run_but_a_for
         else:
             with pytest.raises(AuthenticationError, match="403"):
                 build(tmp_path, server)
-            assert server.requests == 4, "one request per query of the first shard"
+            assert server.requests < QUERIES, "the run stops early"
 
 
 def test_one_prompt_that_always_fails_does_not_stop_the_run(tmp_path: Path) -> None:
