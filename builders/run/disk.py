@@ -32,9 +32,10 @@ def folder_errors(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = "Free disk space" if error.errno in DISK_FULL else f"Check {error.filename or out} and its permissions"
         raise MachineError(
             f"the run folder {out} cannot be written ({error.strerror}). No request was sent. "
-            "Free disk space, or set out=… to a folder that you can write to."
+            f"{remedy}, or set out=… to a folder that you can write to."
         ) from error
 
 

@@ -154,3 +154,10 @@ def test_a_disk_with_a_few_bytes_left_is_full(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_run_folder_is_not_called_a_full_disk(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    with pytest.raises(MachineError, match=r"Check .*run and its permissions") as caught, disk.folder_errors(tmp_path):
+        (tmp_path / "run").mkdir()
+    assert "Free disk space" not in str(caught.value)
