@@ -15,6 +15,8 @@ PROGRAM = (
     + TESTING
     + RUNNER
     + r"""
+// Otherwise `process.exit` drops output that the pipe could not take yet, which depends on the load of the machine.
+for (const {_handle} of [process.stdout, process.stderr]) if (_handle && _handle.setBlocking) _handle.setBlocking(true);
 const head = readExactly(4, 4);
 if (!head) process.exit(0);
 const job = parse(readExactly(5, head.readUInt32LE(0)).toString());
