@@ -111,6 +111,8 @@ class ObjectBuilder:
             if key == "_target_":
                 continue
             here = self._user_key(joined(where, str(key)))
+            if target is nothing:
+                raise ConfigError(f"{here} is set, but {where}=none has no settings. Select a choice: {where}=…")
             if parameters is not None and key not in parameters:
                 raise ConfigError(unknown_key(here, str(key), list(parameters), name_of(target)))
             keywords[str(key)] = self._argument(value, hints.get(str(key), Any), here)

@@ -200,6 +200,7 @@ def create_run(
     stages = [_configured_stage(name, node, objects, remote_stages or {}) for name, node in config["stages"].items()]
     progress = Progress(total=len(source) if isinstance(source, Sized) else None)
     run_log: RunLog = objects.build(config.get("log"), "log") or RunLog()
+    objects.build(config.get("hub"), "hub")  # only checked: `bestofn push` uploads
     run = Run(config, out, source, stages, objects, ledger, progress, loop, run_log, ledger.totals, ledger.services)
     if run.generate is not None and run.generate.recorded is None:
         run.config = {**config, "n": run.generate.n}

@@ -253,7 +253,7 @@ def test_dry_run_sends_nothing_and_prints_no_escape_sequence(sums: Path, tmp_pat
         (["verifier=by_splitt"], 2, "did you mean 'by_split'"),
         (
             ["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.patience_s=1", "provider.limits.retries=2"],
-            3,
+            5,
             "has not answered for",
         ),
     ],

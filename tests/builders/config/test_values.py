@@ -29,6 +29,7 @@ from bestofn.builders.run.pipeline import prepared_run
         ("shard_size=0", "shard_size is 0"),
         ("n=0", "n is 0"),
         ("journal=5", "journal is 5"),
+        ("hub.licence=mit", r"hub\.licence is set, but hub=none has no settings"),
     ],
 )
 def test_a_wrong_value_is_refused(tmp_path: Path, word: str, message: str) -> None:
@@ -36,6 +37,13 @@ def test_a_wrong_value_is_refused(tmp_path: Path, word: str, message: str) -> No
     with pytest.raises(ConfigError, match=message), prepared_run(compose(words), tmp_path / "run"):
         pass
     assert not (tmp_path / "run").exists()
+
+
+def test_a_wrong_license_is_refused_before_the_build(tmp_path: Path) -> None:
+    words = ["dataset=starter", "provider=scripted", "sandbox=none", "tools=none", "hub=dataset", "hub.repo=me/sums"]
+    refused = pytest.raises(ConfigError, match=r"hub\.license is 'notalicence'")
+    with refused, prepared_run(compose([*words, "hub.license=notalicence"]), tmp_path / "run"):
+        pass
 
 
 def test_the_license_is_one_that_the_hub_knows() -> None:
