@@ -92,7 +92,7 @@ def test_a_refused_job_stops_the_build(tmp_path: Path, capsys: pytest.CaptureFix
     double = OpenAIDouble(polls=0)
     double.fail("create", Answer({"error": {"message": "no batch API for m"}}, status=400))
     with WireServer(double) as server:
-        assert run(tmp_path, server) == 3
+        assert run(tmp_path, server) == 5
         assert "no batch API for m" in capsys.readouterr().err
         assert run(tmp_path, server) == 0
     assert len(candidates(tmp_path)) == 2 * QUERIES
