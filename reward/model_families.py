@@ -8,9 +8,8 @@ from typing import Any, Protocol, TypeAlias
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Message, Score, Tool
-from bestofn.reward import sequence_scorer
 from bestofn.reward.sequence_scorer import LoadedModel, SequenceScorer
-from bestofn.reward.token_batches import batches
+from bestofn.reward.token_batches import batches, in_batches, padded
 
 Chat: TypeAlias = Sequence[Message]
 
@@ -149,26 +148,15 @@ class ArmoRM(Classifier):
         """
         read = self.read(groups, tools)
         sequences = [ids for group in read for ids in group if not isinstance(ids, Score)]
-        by_place: dict[int, Score] = {}
         work = batches([len(ids) for ids in sequences], self.budget)
-        while work:
-            batch = work.pop(0)
-            try:
-                scores = self._forward([sequences[place] for place in batch])
-            except out_of_memory():
-                work[:0] = sequence_scorer.halves(batch)
-                continue
-            by_place.update(zip(batch, scores, strict=True))
+        by_place = dict(in_batches(work, lambda batch: self._forward([sequences[place] for place in batch])))
         values = (by_place[place] for place in range(len(sequences)))
         return [[ids if isinstance(ids, Score) else next(values) for ids in group] for group in read]
 
     def _forward(self, sequences: Sequence[Sequence[int]]) -> list[Score]:
         import torch
 
-        width = max(map(len, sequences))
-        device = self.model.device
-        ids = torch.tensor([[*one, *[self.pad] * (width - len(one))] for one in sequences], device=device)
-        mask = torch.tensor([[1] * len(one) + [0] * (width - len(one)) for one in sequences], device=device)
+        ids, mask = padded(sequences, self.pad, self.model.device)
         with torch.inference_mode():
             output = self.model(input_ids=ids, attention_mask=mask)
         values = output.score.float().reshape(len(sequences)).tolist()
@@ -196,18 +184,10 @@ class InternLM2:
         import torch
 
         flat = [[dict(message) for message in chat] for group in groups for chat in group]
-        values: list[float] = []
         work = [list(range(start, min(start + self.size, len(flat)))) for start in range(0, len(flat), self.size)]
-        while work:
-            batch = work.pop(0)
-            try:
-                with torch.inference_mode():
-                    values += [
-                        float(value) for value in self.model.get_scores(self.tokenizer, [flat[i] for i in batch])
-                    ]
-            except out_of_memory():
-                work[:0] = sequence_scorer.halves(batch)
-        scored = iter(values)
+        with torch.inference_mode():
+            values = in_batches(work, lambda batch: self.model.get_scores(self.tokenizer, [flat[i] for i in batch]))
+            scored = iter([float(value) for _, value in values])
         return [[score_of(next(scored)) for _ in group] for group in groups]
 
 
@@ -238,10 +218,3 @@ def distinct_pad(tokenizer: Tokenizer) -> int:
         if candidate is not None and candidate != tokenizer.eos_token_id:
             return int(candidate)
     return 2
-
-
-def out_of_memory() -> type[BaseException]:
-    """Return the class of the exception that torch raises when the memory of the device is full."""
-    import torch
-
-    return torch.OutOfMemoryError

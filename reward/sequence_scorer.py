@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bestofn.builders.errors import ConfigError, MachineError
-from bestofn.reward.token_batches import Sharing, batches, shared_prefix
+from bestofn.builders.errors import ConfigError
+from bestofn.reward.token_batches import Sharing, batches, in_batches, padded, shared_prefix, within_memory
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 
 SELF_TEST = 1e-3  # the largest allowed relative difference between shared and separate scores, in 32-bit precision
 SELF_TEST_16_BIT = 0.05  # the same limit in 16-bit precision
-Result = TypeVar("Result")
 
 
 class LoadedModel(Protocol):
@@ -88,17 +87,9 @@ class SequenceScorer:
 
     def _separate(self, sequences: list[list[int]]) -> list[float]:
         """Score the sequences in padded batches, with no shared prefix. A batch that exceeds the memory is halved."""
-        scores = [0.0] * len(sequences)
         work = batches([len(ids) for ids in sequences], self.budget, self.waste)
-        while work:
-            batch = work.pop(0)
-            values = within_memory(lambda batch=batch: self._forward([sequences[place] for place in batch]))
-            if values is None:
-                work[:0] = halves(batch)
-                continue
-            for place, value in zip(batch, values, strict=True):
-                scores[place] = value
-        return scores
+        scores = dict(in_batches(work, lambda batch: self._forward([sequences[place] for place in batch])))
+        return [scores[place] for place in range(len(sequences))]
 
     def _shared(self, sharing: Sharing) -> list[float]:
         """Score siblings with a shared prefix, whose cache is computed once.
@@ -106,23 +97,19 @@ class SequenceScorer:
         An ending is the part of a sequence after the prefix. The endings are scored in batches.
         """
         lengths = [len(ids) for ids in sharing.endings]
-        scores = [0.0] * len(lengths)
         prefix = within_memory(lambda: self._prefix_cache(sharing.prefix))
-        work = batches(lengths, self.budget, self.waste, cached=len(sharing.prefix))
         if prefix is None:
             return self._separate([[*sharing.prefix, *ending] for ending in sharing.endings])
-        while work:
-            batch = work.pop(0)
-            cache = copy.deepcopy(prefix) if work else prefix  # the last batch may consume the original
-            endings = [sharing.endings[place] for place in batch]
-            values = within_memory(lambda c=cache, e=endings: self._forward(e, c, len(sharing.prefix)))
-            if values is None:
-                work[:0] = halves(batch)
-                prefix = self._prefix_cache(sharing.prefix)
-                continue
-            for place, value in zip(batch, values, strict=True):
-                scores[place] = value
-        return scores
+        work = batches(lengths, self.budget, self.waste, cached=len(sharing.prefix))
+
+        def forward(batch: list[int]) -> list[float]:
+            nonlocal prefix
+            cache = self._prefix_cache(sharing.prefix) if prefix is None else prefix
+            prefix = copy.deepcopy(cache) if work else None  # the last batch uses the cache without a copy
+            return self._forward([sharing.endings[place] for place in batch], cache, len(sharing.prefix))
+
+        scores = dict(in_batches(work, forward))
+        return [scores[place] for place in range(len(lengths))]
 
     def _prefix_cache(self, prefix: Sequence[int]) -> DynamicCache:
         import torch
@@ -144,7 +131,7 @@ class SequenceScorer:
         """
         import torch
 
-        ids, mask = self._padded(sequences)
+        ids, mask = padded(sequences, self.pad, self.model.device)
         if not self.splits:
             logits = self.model(input_ids=ids, attention_mask=mask).logits
             return [float(value) for value in logits[:, 0].float().tolist()]
@@ -166,15 +153,6 @@ class SequenceScorer:
         hidden = self.backbone(input_ids=ids, **options).last_hidden_state
         last = hidden[torch.arange(len(sequences), device=hidden.device), ends]
         return [float(value) for value in self.head(last)[:, 0].float().tolist()]
-
-    def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return token ids and attention mask, both padded on the right to the length of the longest sequence."""
-        import torch
-
-        width = max(map(len, sequences))
-        ids = torch.tensor([[*one, *[self.pad] * (width - len(one))] for one in sequences], device=self.model.device)
-        mask = torch.tensor([[1] * len(one) + [0] * (width - len(one)) for one in sequences], device=self.model.device)
-        return ids, mask
 
     def _passes_self_test(self) -> bool:
         """Return whether siblings with a shared cache get the same scores as separate sequences."""
@@ -206,32 +184,6 @@ class SequenceScorer:
             )
             return False
         return True
-
-
-def within_memory(work: Callable[[], Result]) -> Result | None:
-    """Call ``work`` and return its result, or None if the device runs out of memory."""
-    import torch
-
-    try:
-        return work()
-    except torch.OutOfMemoryError:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        return None
-
-
-def halves(batch: Sequence[int]) -> list[list[int]]:
-    """Split a batch into two halves, because the whole batch did not fit in memory.
-
-    Raises ``MachineError`` if the batch has only one sequence.
-    """
-    if len(batch) < 2:
-        raise MachineError(
-            "The memory of the device is too small for one sequence of the reward model. Set a smaller max_length, "
-            "dtype=bfloat16, or device_map=auto for several devices."
-        )
-    middle = len(batch) // 2
-    return [list(batch[:middle]), list(batch[middle:])]
 
 
 def pad_id(model: LoadedModel) -> int:

@@ -62,7 +62,7 @@ async def measure_steps(rows: Iterable[Row], reward: object) -> JsonObject:
 
     ``right``: share of right solutions without a step below ``RIGHT_FROM``. ``first_error``: share of wrong solutions
     whose first such step is the first wrong one. ``f1``: harmonic mean of both, as ProcessBench computes it.
-    ``solution``: share of solutions that are told right from wrong, whatever the step.
+    ``solution``: share of solutions that are correctly judged as right or wrong, whatever the step.
     Raises ``OutageError`` if the reward keeps failing, or on every row.
     """
     if not isinstance(reward, ScoresSteps):

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Message
-from bestofn.reward.sequence_scorer import LoadedModel, halves, pad_id, within_memory
-from bestofn.reward.token_batches import batches
+from bestofn.reward.sequence_scorer import LoadedModel, pad_id
+from bestofn.reward.token_batches import batches, in_batches, padded
 
 StepFamily = Literal["math_shepherd", "qwen", "tokens"]
 AUTO_CLASSES: Mapping[str, str] = {
@@ -141,14 +141,8 @@ class StepModel:
         readable = [one for one in encoded if not isinstance(one, str)]
         work = batches([len(one.ids) for one in readable], self.budget)
         with torch.inference_mode():
-            while work:
-                batch = work.pop(0)
-                values = within_memory(lambda batch=batch: self._forward([readable[i] for i in batch]))
-                if values is None:
-                    work[:0] = halves(batch)
-                    continue
-                for i, value in zip(batch, values, strict=True):
-                    results[places[i]] = value
+            for number, values in in_batches(work, lambda batch: self._forward([readable[i] for i in batch])):
+                results[places[number]] = values
         return results
 
     def _encoded(self, question: str, steps: Sequence[str]) -> Encoded | str:
@@ -158,15 +152,8 @@ class StepModel:
         return encoded
 
     def _forward(self, batch: Sequence[Encoded]) -> list[list[float]]:
-        import torch
-
-        width = max(len(one.ids) for one in batch)
-        rows = [[*one.ids, *[self.pad] * (width - len(one.ids))] for one in batch]
-        seen = [[1] * len(one.ids) + [0] * (width - len(one.ids)) for one in batch]
-        device = self.model.device
-        output = self.model(
-            input_ids=torch.tensor(rows, device=device), attention_mask=torch.tensor(seen, device=device)
-        )
+        ids, mask = padded([one.ids for one in batch], self.pad, self.model.device)
+        output = self.model(input_ids=ids, attention_mask=mask)
         logits = (output.logits if hasattr(output, "logits") else output[0])[..., [self.wrong, self.right]]
         chances = logits.float().softmax(-1)[..., 1]
         return [[float(chances[row, end]) for end in one.ends] for row, one in enumerate(batch)]
@@ -176,7 +163,7 @@ def _at_tags(ids: list[int], tag: int, steps: int, text: str) -> Encoded | str:
     """Return the positions of the tag. They must be as many as steps, because an answer may contain the tag itself."""
     ends = [place for place, token in enumerate(ids) if token == tag]
     if len(ends) != steps:
-        return f"the text has {len(ends)} times the tag {text!r} for {steps} steps, so the steps cannot be told apart"
+        return f"the text has {len(ends)} times the tag {text!r} for {steps} steps, so the steps cannot be separated"
     return Encoded(ids, ends)
 
 

@@ -1,14 +1,21 @@
-"""Plans batches of token sequences from their lengths, and finds the common prefix of siblings.
+"""Plans and runs batches of token sequences, and finds the common prefix of siblings.
 
-Used by ``sequence_scorer``.
+Used by ``sequence_scorer``, ``model_families`` and ``step_model``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from bestofn.builders.errors import MachineError
+
+if TYPE_CHECKING:
+    import torch
 
 Tokens = Sequence[int]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +69,51 @@ def padding_waste(lengths: Sequence[int], planned: Sequence[Sequence[int]]) -> f
     """Return the share of padding tokens in the ``planned`` batches. The benchmark of reward models reports it."""
     padded = sum(len(batch) * max(lengths[place] for place in batch) for batch in planned if batch)
     return 1 - sum(lengths[place] for batch in planned for place in batch) / padded if padded else 0.0
+
+
+def within_memory(work: Callable[[], Result]) -> Result | None:
+    """Call ``work`` and return its result, or None if the device runs out of memory."""
+    import torch
+
+    try:
+        return work()
+    except torch.OutOfMemoryError:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
+
+
+def in_batches(work: list[list[int]], forward: Callable[[list[int]], Sequence[Result]]) -> Iterator[tuple[int, Result]]:
+    """Call ``forward`` with each batch of ``work`` and yield the numbers of the batch with their results.
+
+    A batch that exceeds the memory of the device is halved. ``work`` holds the batches that follow.
+
+    Raises ``MachineError`` if not even one sequence fits in memory.
+    """
+    while work:
+        batch = work.pop(0)
+        results = within_memory(lambda batch=batch: forward(batch))
+        if results is None:
+            work[:0] = _halves(batch)
+        else:
+            yield from zip(batch, results, strict=True)
+
+
+def _halves(batch: list[int]) -> list[list[int]]:
+    if len(batch) < 2:
+        raise MachineError(
+            "The memory of the device is too small for one sequence of the reward model. Set a smaller max_length, "
+            "dtype=bfloat16, or device_map=auto for several devices."
+        )
+    middle = len(batch) // 2
+    return [batch[:middle], batch[middle:]]
+
+
+def padded(sequences: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return token ids and attention mask, both padded on the right to the length of the longest sequence."""
+    import torch
+
+    width = max(map(len, sequences))
+    ids = torch.tensor([[*one, *[pad] * (width - len(one))] for one in sequences], device=device)
+    mask = torch.tensor([[1] * len(one) + [0] * (width - len(one)) for one in sequences], device=device)
+    return ids, mask

@@ -69,7 +69,7 @@ def _of_steps(opened: OpenedObjects, rows: Sequence[Row]) -> tuple[JsonObject, l
         "right": "right solutions without a wrong step",
         "first_error": "first wrong step found",
         "f1": "harmonic mean of both (F1)",
-        "solution": "solutions told right from wrong",
+        "solution": "solutions judged correctly",
     }
     lines = []
     for name, text in shown.items():

@@ -93,7 +93,7 @@ def delta(
     """Yield random candidates of the stronger model against random candidates of a weaker model (arXiv:2507.06187).
 
     ``chosen`` and ``rejected`` are the roles of the two models (``provider=[strong,weak]``). The first model of the
-    list has the role ``sample``. None stands for all other models. A chosen fail with a rejected pass is never a pair.
+    list has the role ``sample``. None means any other model. No pair has a chosen fail and a rejected pass.
     ``verdicts="agree"`` also omits the pairs of a pass and a fail, so that no pair teaches what the verdicts teach.
     """
     usable = distinct_texts(usable_candidates(judged, rules), "pass", "fail", "abstain")

@@ -75,7 +75,7 @@ def test_the_first_wrong_step_by_a_judge(
     text = capsys.readouterr().out
     assert re.search(r"right solutions without a wrong step +0\.500", text)
     assert re.search(r"first wrong step found +0\.500", text)
-    assert re.search(r"told right from wrong +0\.750", text)
+    assert re.search(r"judged correctly +0\.750", text)
     assert "4 rows, 1 without a label left out" in text
     assert "1 rows have no probabilities and count as wrong" in text
 

@@ -23,7 +23,7 @@ INDENTED = re.compile(r"^    (bestofn .*(?:\n {5,}.*)*)", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 PLACEHOLDERS = {"…": "some", "RUN": "runs/x", "PATH": "some", "MODEL": "some", "FILE": "some.jsonl", "DIR": "some"}
 TRANSLATED = {"openai", "claude", "local"}  # forms of other documents, which one layer translates
-EXECUTED = "docs/extending.md"  # its lines are run word for word by a test of its own
+EXECUTED = "docs/extending.md"  # another test runs its lines word for word
 NOT_BUILT = ("-m", "--multirun", "--cfg", "--config-dir", "--from-yaml", "hydra.searchpath")
 
 

@@ -68,7 +68,7 @@ def test_says_what_is_wrong(settings: dict[str, Any]) -> None:
 
 
 def test_every_task_is_in_exactly_one_part() -> None:
-    """The part is a function of the task's content, and a stream yields only tasks of its own part."""
+    """The part is a function of the task's content, and a stream yields only tasks of that part."""
     for part in PARTS:
         for task in islice(tasks(part, seed=3), 500):
             assert task.part == part
