@@ -40,12 +40,32 @@ class Answer:
     cut: bool = False  # the connection is closed without a reply
 
 
+def chat_answer(text: str, choices: int = 1, model: str = "j") -> Answer:
+    """Return the reply of Chat Completions in which each choice has the content ``text``."""
+    message = {"role": "assistant", "content": text}
+    return Answer(
+        {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 1,
+            "model": model,
+            "choices": [{"index": i, "message": message, "finish_reason": "stop"} for i in range(choices)],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12},
+        }
+    )
+
+
 class WireServer(ServerThread):
     """``with WireServer(answer) as server``: serves at ``server.url``; ``answer`` makes the reply to each request."""
 
     def __init__(self, answer: Callable[[Sent], Answer]) -> None:
         self.answer = answer
         self.sent: list[Sent] = []
+
+    @property
+    def provider(self) -> list[str]:
+        """The settings of a command that uses this server with the model "j"."""
+        return ["provider=openai_chat", "provider.model=j", f"provider.base_url={self.url}/v1", "provider.api_key=k"]
 
     def listening(self) -> AbstractAsyncContextManager[int]:
         return listening_app(web.route("*", "/{path:.*}", self._handle))

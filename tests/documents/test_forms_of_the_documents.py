@@ -28,7 +28,7 @@ from bestofn.scripts.catalogue import SERVE
 from tests.commands import restored_process, run_here
 from tests.documents.forms import ROOT, blocks, commands, edits, for_other_programs, table
 from tests.runs import write_run
-from tests.wire_server import Answer, Sent, WireServer
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 VERDICT = '{"reasoning": "r", "equivalent": true, "confidence": 0.9}'
 PARQUET = re.compile(r"""['"]([\w/.]+\.parquet)['"]""")
@@ -47,11 +47,7 @@ def answered(sent: Sent) -> Answer:
         return Answer({"id": "m", "type": "message", "role": "assistant", "model": body["model"],
                        "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
                        "usage": {"input_tokens": 5, "output_tokens": 7}})  # fmt: skip
-    message = {"role": "assistant", "content": text}
-    choices = [{"index": i, "finish_reason": "stop", "message": message} for i in range(int(body.get("n") or 1))]
-    usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
-    return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices,
-                   "usage": usage})  # fmt: skip
+    return chat_answer(text, int(body.get("n") or 1), body["model"])
 
 
 @pytest.fixture

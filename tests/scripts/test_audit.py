@@ -18,7 +18,7 @@ from bestofn.scripts import report
 from bestofn.scripts.audit import audit
 from bestofn.scripts.catalogue import AUDIT
 from tests.runs import write_run
-from tests.wire_server import Answer, Sent, WireServer
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def run(*words: object) -> str:
@@ -59,18 +59,10 @@ def test_a_judge_is_asked_once_per_answer_and_its_disagreements_are_listed(folde
 
     def reply(sent: Sent) -> Answer:
         text = json.dumps({"reasoning": "r", "equivalent": False, "confidence": 0.9})
-        message = {"role": "assistant", "content": text}
-        return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {},
-                       "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})  # fmt: skip
+        return chat_answer(text)
 
     with WireServer(reply) as server:
-        provider = [
-            "provider=openai_chat",
-            "provider.model=j",
-            f"provider.base_url={server.url}/v1",
-            "provider.api_key=k",
-        ]
-        words = [folder, "sample=10", "verifier=judge", *provider, "--json"]
+        words = [folder, "sample=10", "verifier=judge", *server.provider, "--json"]
         (opinion,) = json.loads(run(*words))
         asked = len(server.sent)
         assert json.loads(run(*words)) == [opinion]

@@ -14,7 +14,7 @@ from bestofn.builders.errors import ConfigError, OutageError
 from bestofn.reward.step_benchmark import StepRow, figures, read_step_row
 from bestofn.scripts.benchmark import benchmark
 from bestofn.scripts.catalogue import BENCHMARK
-from tests.wire_server import Answer, Sent, WireServer
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 SOLUTION = {"question": "1 + 2 + 3?", "steps": ["1 + 2 = 3", "3 + 3 = 6"]}
 
@@ -33,9 +33,7 @@ def reply(sent: Sent) -> Answer:
     text = sent.body["messages"][-1]["content"]
     steps = re.findall(r"<step_\d+ \w+>\n(.*?)\n</step", text, re.DOTALL)
     content = json.dumps({"reasoning": "", "steps": [0.1 if "wrong" in step else 0.9 for step in steps]})
-    message = {"role": "assistant", "content": content if "silent" not in text else "hm"}
-    return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {},
-                   "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})  # fmt: skip
+    return chat_answer(content if "silent" not in text else "hm")
 
 
 def test_a_reward_is_measured_and_the_figures_are_written(
@@ -63,14 +61,8 @@ def test_the_first_wrong_step_by_a_judge(
     ]
     file = write(tmp_path / "rows.jsonl", *rows)
     with WireServer(reply) as server:
-        provider = [
-            "provider=openai_chat",
-            "provider.model=j",
-            f"provider.base_url={server.url}/v1",
-            "provider.api_key=k",
-        ]
         for _ in range(2):
-            run("steps", file, "reward=process", *provider)
+            run("steps", file, "reward=process", *server.provider)
         assert len(server.sent) == 4
     text = capsys.readouterr().out
     assert re.search(r"right solutions without a wrong step +0\.500", text)
@@ -128,9 +120,8 @@ def test_a_reward_without_any_value_is_an_error_and_writes_no_figures(
     with pytest.raises(OutageError, match=r"the reward http gave no value to any answer.*ServiceError"):
         run("reward", "shape=judge_bench", file, *dead, f"json={tmp_path / 'out.json'}")
     steps = write(tmp_path / "steps.jsonl", {**SOLUTION, "steps": ["silent"], "label": True, "first_error_step": None})
-    with WireServer(reply) as server:
-        judge = ["provider=openai_chat", "provider.model=j", f"provider.base_url={server.url}/v1", "provider.api_key=k"]
-        with pytest.raises(OutageError, match="the reward process gave no value to any answer"):
-            run("steps", steps, "reward=process", *judge)
+    silent = pytest.raises(OutageError, match="the reward process gave no value to any answer")
+    with WireServer(reply) as server, silent:
+        run("steps", steps, "reward=process", *server.provider)
     assert not (tmp_path / "out.json").exists()
     assert capsys.readouterr().out == ""

@@ -16,7 +16,7 @@ from bestofn.builders.run import manifest
 from bestofn.scripts.catalogue import REFINE
 from bestofn.scripts.refine import refine
 from tests.runs import write_run
-from tests.wire_server import Answer, Sent, WireServer
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
@@ -27,21 +27,13 @@ def reply(sent: Sent) -> Answer:
     else:
         number = int(re.findall(r"What is (\d+)", messages[0]["content"])[0])
         content = f"After adding once more, the answer is {2 * number}"
-    message = {"role": "assistant", "content": content}
-    return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {},
-                   "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})  # fmt: skip
+    return chat_answer(content)
 
 
 def test_failed_answers_are_revised_and_paired_and_paid_for_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", count=8, tools=False)
     with WireServer(reply) as server:
-        provider = [
-            "provider=openai_chat",
-            "provider.model=j",
-            f"provider.base_url={server.url}/v1",
-            "provider.api_key=k",
-        ]
-        arguments = parse(REFINE, [str(run), "verifier=math", "sandbox=none", "test_share=0", *provider])
+        arguments = parse(REFINE, [str(run), "verifier=math", "sandbox=none", "test_share=0", *server.provider])
         text = refine(arguments)
         sent = len(server.sent)
         assert refine(arguments) == text

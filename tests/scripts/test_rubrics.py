@@ -14,7 +14,7 @@ from bestofn.scripts.catalogue import RUBRICS
 from bestofn.scripts.rubrics import rubrics
 from bestofn.verifiers.rubric_grading import rubrics_in
 from tests.runs import write_run
-from tests.wire_server import Answer, Sent, WireServer
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
@@ -27,21 +27,13 @@ def reply(sent: Sent) -> Answer:
         content = {"reasoning": "", "true": [answer == 2 * number, True], "confidence": 1}
     else:
         content = {"reasoning": "", "criteria": [{"text": "States the right sum"}, {"text": "Is in English"}]}
-    message = {"role": "assistant", "content": json.dumps(content)}
-    return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {},
-                   "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})  # fmt: skip
+    return chat_answer(json.dumps(content))
 
 
 def test_rubrics_are_written_and_paid_for_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", count=8, tools=False)
     with WireServer(reply) as server:
-        provider = [
-            "provider=openai_chat",
-            "provider.model=j",
-            f"provider.base_url={server.url}/v1",
-            "provider.api_key=k",
-        ]
-        arguments = parse(RUBRICS, [str(run), "max=3", *provider])
+        arguments = parse(RUBRICS, [str(run), "max=3", *server.provider])
         text = rubrics(arguments)
         sent = len(server.sent)
         assert rubrics(arguments) == text
@@ -62,11 +54,7 @@ def test_a_model_must_be_named_and_no_file_of_the_run_is_overwritten(tmp_path: P
 
 def test_a_model_whose_replies_cannot_be_used_is_an_error(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", count=3, tools=False)
-    message = {"role": "assistant", "content": "I like rubrics."}
-    chat = {"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {}}
-    silent = {**chat, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-    with WireServer(lambda _: Answer(silent)) as server:
-        words = ["provider=openai_chat", "provider.model=j", f"provider.base_url={server.url}/v1", "provider.api_key=k"]
-        with pytest.raises(OutageError, match="no query has a rubric"):
-            rubrics(parse(RUBRICS, [str(run), *words]))
+    unusable = pytest.raises(OutageError, match="no query has a rubric")
+    with WireServer(lambda _: chat_answer("I like rubrics.")) as server, unusable:
+        rubrics(parse(RUBRICS, [str(run), *server.provider]))
     assert not (run / "rubrics.jsonl").exists()

@@ -14,7 +14,7 @@ from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import VOICE
 from bestofn.scripts.voice import voice
-from tests.wire_server import Answer, Sent, WireServer
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def run(words: list[str]) -> str:
@@ -78,9 +78,7 @@ def test_a_judge_hears_the_voice_once(runs: list[str]) -> None:
         asked = json.dumps(sent.body)
         score = 5 if "What is the point" in asked.split("<answer", 1)[1] else 1
         text = "no object" if "4. 1" in asked else json.dumps({"reasoning": "r", "score": score, "confidence": 0.9})
-        message = {"role": "assistant", "content": text}
-        return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {},
-                       "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})  # fmt: skip
+        return chat_answer(text)
 
     with WireServer(reply) as server:
         words = [*runs, "judge=openai_chat", "judge.model=j", f"judge.base_url={server.url}/v1", "judge.api_key=k"]
