@@ -6,13 +6,30 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from tests.server_thread import ServerThread, listening_app
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run_with_hub(hub: HubDouble, folder: Path, program: str, *words: str) -> str:
+    """Run Python code in a new process whose Hub is ``hub`` and whose cache is in ``folder``. Return its output."""
+    env = os.environ | {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "0", "HF_TOKEN": "t"}
+    env |= {"HF_DATASETS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 class HubDouble(ServerThread):

@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from bestofn.builders.arrow_types import arrow, open_parquet, open_parquet_writer
+from bestofn.builders.arrow_types import arrow, feature_types, open_parquet, open_parquet_writer
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Row
+from bestofn.builders.tables.arrow_rows import from_table
 
 Batch = Any
-"""Rows that are read together: a ``pyarrow.Table``, or a list of rows."""
+"""A ``pyarrow.Table``, or a list of numbered lines."""
+Values = Mapping[str, Sequence[object]]
+"""Verdict column -> its values, one per row: a value, or a list with one value per answer."""
 STATUS = "verification_status"
 TYPES = {
     "is_verified": "bool",
@@ -27,12 +30,25 @@ TYPES = {
 }
 """Verdict column -> its type. The table ``candidates`` of a run has the same columns."""
 
-Values = Mapping[str, Sequence[object]]
-"""Verdict column -> its values, one per row."""
+
+class Chunk(Protocol):
+    """A few rows of a table, as they are sent to a worker process."""
+
+    def rows(self, names: Sequence[str]) -> list[Row]:
+        """Return the columns ``names``, one mapping per row."""
+        ...
+
+    def has_lists(self, column: str) -> bool | None:
+        """Return whether each value of ``column`` is a list of answers; None if it can differ between rows."""
+        ...
+
+    def encoded(self, values: Values) -> bytes:
+        """Return the rows with their verdict columns in the format of the parts."""
+        ...
 
 
 class AnswerTable(Protocol):
-    """A table whose rows are read and written in batches."""
+    """A table whose rows are read in batches and written in parts."""
 
     suffix: str
 
@@ -45,17 +61,64 @@ class AnswerTable(Protocol):
         """Yield batches of at most ``rows`` rows, without the first ``skip`` batches."""
         ...
 
-    def rows(self, batch: Batch, names: Sequence[str]) -> list[Row]:
-        """Return the columns ``names`` of a batch, one mapping per row."""
+    def chunks(self, batch: Batch, rows: int) -> Iterator[Chunk]:
+        """Yield the chunks of a batch, with at most ``rows`` rows each."""
         ...
 
-    def write(self, batch: Batch, values: Values, several: bool, path: Path) -> None:
-        """Write a batch with its verdict columns to ``path``."""
+    def write(self, chunks: Sequence[bytes], path: Path) -> None:
+        """Write encoded chunks as one part."""
         ...
 
-    def join(self, parts: Sequence[Path], out: Path) -> Counter[str]:
-        """Write all ``parts`` as one file, and return how often each status occurs."""
+    def join(self, parts: Sequence[Path], out: Path) -> None:
+        """Write all ``parts`` as one file."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowChunk:
+    """Rows in the stream format of Arrow."""
+
+    stream: bytes
+
+    @classmethod
+    def of(cls, table: Batch) -> ArrowChunk:
+        """Return the rows of ``table``."""
+        pa = arrow()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return cls(sink.getvalue().to_pybytes())
+
+    @property
+    def table(self) -> Batch:
+        """The rows as a ``pyarrow.Table``."""
+        return arrow().ipc.open_stream(self.stream).read_all()
+
+    def rows(self, names: Sequence[str]) -> list[Row]:
+        """Return the columns ``names``, one mapping per row. JSON values are decoded."""
+        table = self.table.select(list(names))
+        if "arrow.json" not in str(table.schema):
+            return table.to_pylist()
+        return list(from_table(table, feature_types().Features.from_arrow_schema(table.schema)))
+
+    def has_lists(self, column: str) -> bool:
+        """Return whether ``column`` has lists of answers. A list of messages is one answer."""
+        kinds = arrow().types
+        kind = self.table.schema.field(column).type
+        if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):
+            return False
+        return not (kinds.is_struct(kind.value_type) or hasattr(kind.value_type, "extension_name"))
+
+    def encoded(self, values: Values) -> bytes:
+        """Return the rows with their verdict columns."""
+        pa = arrow()
+        table = self.table
+        table = table.drop_columns([name for name in values if name in table.column_names])
+        several = any(isinstance(value, list) for value in values[STATUS])
+        for name, column in values.items():
+            kind = pa.type_for_alias(TYPES[name])
+            table = table.append_column(name, pa.array(column, pa.list_(kind) if several else kind))
+        return self.of(table.replace_schema_metadata(_metadata(table.schema, several))).stream
 
 
 class ArrowAnswers:
@@ -84,33 +147,59 @@ class ArrowAnswers:
             for batch in islice(file.iter_batches(rows), skip, None):
                 yield pa.Table.from_batches([batch])
 
-    def rows(self, batch: Batch, names: Sequence[str]) -> list[Row]:
-        """Return the columns ``names`` of a table, one mapping per row."""
-        return batch.select(list(names)).to_pylist()
+    def chunks(self, batch: Batch, rows: int) -> Iterator[ArrowChunk]:
+        """Yield the chunks of a batch, with at most ``rows`` rows each."""
+        for start in range(0, batch.num_rows, rows):
+            yield ArrowChunk.of(batch.slice(start, rows))
 
-    def write(self, batch: Batch, values: Values, several: bool, path: Path) -> None:
-        """Write a table with its verdict columns to ``path``."""
-        pa = arrow()
-        table = batch.drop_columns([name for name in values if name in batch.column_names])
-        for name, column in values.items():
-            kind = pa.type_for_alias(TYPES[name])
-            table = table.append_column(name, pa.array(column, pa.list_(kind) if several else kind))
-        table = table.replace_schema_metadata(_metadata(table.schema, several))
+    def write(self, chunks: Sequence[bytes], path: Path) -> None:
+        """Write encoded chunks as one Parquet file."""
+        tables = [ArrowChunk(chunk).table for chunk in chunks]
+        table = arrow().concat_tables(tables, promote_options="permissive")
         with contextlib.closing(open_parquet_writer(path, table.schema)) as file:
             file.write_table(table)
 
-    def join(self, parts: Sequence[Path], out: Path) -> Counter[str]:
-        """Write all ``parts`` as one Parquet file, and return how often each status occurs."""
-        counts: Counter[str] = Counter()
+    def join(self, parts: Sequence[Path], out: Path) -> None:
+        """Write all ``parts`` as one Parquet file."""
         with open_parquet(parts[0]) as first:
             schema = first.schema_arrow
         with contextlib.closing(open_parquet_writer(out, schema)) as writer:
             for part in parts:
                 with open_parquet(part) as file:
-                    table = file.read(list(schema.names)).cast(schema)
-                    counts.update(_flat(table[STATUS].to_pylist()))
-                    writer.write_table(table)
-        return counts
+                    writer.write_table(file.read(list(schema.names)).cast(schema))
+
+
+@dataclass(frozen=True, slots=True)
+class JsonChunk:
+    """Lines of a JSON Lines file with their numbers."""
+
+    path: Path
+    lines: Sequence[tuple[int, bytes]]
+
+    def rows(self, names: Sequence[str]) -> list[Row]:
+        """Return all columns of the rows. Raises ``SourceError`` if a line is not a JSON object."""
+        return [self._row(number, line) for number, line in self.lines]
+
+    def _row(self, number: int, line: bytes) -> Row:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(
+                f"{self.path}: line {number} is not valid JSON ({error}). Expected one object per line."
+            ) from error
+        if not isinstance(row, dict):
+            raise SourceError(f"{self.path}: line {number} is a JSON {type(row).__name__}. Expected an object.")
+        return row
+
+    def has_lists(self, column: str) -> None:
+        """Return None: each row decides."""
+
+    def encoded(self, values: Values) -> bytes:
+        """Return the rows with their verdict columns, one line per row. The other keys keep their order."""
+        columns = zip(*values.values(), strict=True)
+        rows = ({**row, **dict(zip(values, one, strict=True))} for row, one in zip(self.rows(()), columns, strict=True))
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        return lines.encode("utf-8", "replace")
 
 
 class JsonAnswers:
@@ -124,51 +213,34 @@ class JsonAnswers:
     @property
     def columns(self) -> list[str]:
         """The keys of the first 100 rows."""
-        rows = islice((row for batch in self.batches(100, 0) for row in batch), 100)
+        rows = (row for batch in islice(self.batches(100, 0), 1) for row in JsonChunk(self.path, batch).rows(()))
         return list(dict.fromkeys(key for row in rows for key in row))
 
-    def batches(self, rows: int, skip: int) -> Iterator[list[Row]]:
-        """Yield lists of at most ``rows`` rows, without the first ``skip`` lists."""
+    def batches(self, rows: int, skip: int) -> Iterator[list[tuple[int, bytes]]]:
+        """Yield lists of at most ``rows`` lines, without the first ``skip`` lists."""
         with self.path.open("rb") as file:
             lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
             for _ in islice(lines, skip * rows):
                 pass
-            while batch := [self._row(number, line) for number, line in islice(lines, rows)]:
+            while batch := list(islice(lines, rows)):
                 yield batch
 
-    def _row(self, number: int, line: bytes) -> Row:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SourceError(
-                f"{self.path}: line {number} is not valid JSON ({error}). Expected one object per line."
-            ) from error
-        if not isinstance(row, dict):
-            raise SourceError(f"{self.path}: line {number} is a JSON {type(row).__name__}. Expected an object.")
-        return row
+    def chunks(self, batch: Batch, rows: int) -> Iterator[JsonChunk]:
+        """Yield the chunks of a batch, with at most ``rows`` lines each."""
+        for start in range(0, len(batch), rows):
+            yield JsonChunk(self.path, batch[start : start + rows])
 
-    def rows(self, batch: Batch, names: Sequence[str]) -> list[Row]:
-        """Return the rows of a batch."""
-        return batch
+    def write(self, chunks: Sequence[bytes], path: Path) -> None:
+        """Write encoded chunks as one file."""
+        path.write_bytes(b"".join(chunks))
 
-    def write(self, batch: Batch, values: Values, several: bool, path: Path) -> None:
-        """Write rows with their verdict columns to ``path``."""
-        with path.open("w", encoding="utf-8") as file:
-            for row, *verdict in zip(batch, *values.values(), strict=True):
-                line = {**row, **dict(zip(values, verdict, strict=True))}
-                file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
-
-    def join(self, parts: Sequence[Path], out: Path) -> Counter[str]:
-        """Write all ``parts`` as one file, and return how often each status occurs."""
-        counts: Counter[str] = Counter()
+    def join(self, parts: Sequence[Path], out: Path) -> None:
+        """Write all ``parts`` as one file."""
         with out.open("wb") as file:
             for part in parts:
-                for line in part.open("rb"):
-                    counts.update(_flat([json.loads(line)[STATUS]]))
-                    file.write(line)
+                file.write(part.read_bytes())
             file.flush()
             os.fsync(file.fileno())
-        return counts
 
 
 def answer_table(source: object, split: str | None = None) -> AnswerTable:
@@ -186,11 +258,6 @@ def answer_table(source: object, split: str | None = None) -> AnswerTable:
     from bestofn.builders.sources.rows import hub_stream
 
     return ArrowAnswers(hub_stream(str(source), split))
-
-
-def _flat(values: Iterable[str | list[str]]) -> Iterator[str]:
-    for value in values:
-        yield from value if isinstance(value, list) else [value]
 
 
 def _metadata(schema: Batch, several: bool) -> dict[bytes, bytes]:

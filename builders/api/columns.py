@@ -39,13 +39,14 @@ class AnswerColumns:
         """The columns that are read."""
         return [name for part in PARTS if (name := getattr(self, part))]
 
-    def items(self, row: Row) -> tuple[list[Item], bool]:
-        """Return the answers of one row, and whether the row has a list of answers."""
+    def items(self, row: Row, several: bool | None = None) -> tuple[list[Item], bool]:
+        """Return the answers of one row, and whether the row has a list of answers. None: its value decides."""
         value = row.get(self.answer)
-        several = isinstance(value, list | tuple) and not any(isinstance(one, Mapping) for one in value)
+        if several is None:
+            several = isinstance(value, list | tuple) and not any(isinstance(one, Mapping) for one in value)
         question = row.get(self.question) or "" if self.question else ""
         more = {part: row[name] for part in PARTS[3:] if (name := getattr(self, part)) and row.get(name)}
-        answers = value if several and value is not None else [value]
+        answers = (value or []) if several else [value]
         return [Item("" if one is None else one, row.get(self.reference), question, more) for one in answers], several
 
 

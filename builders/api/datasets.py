@@ -8,16 +8,16 @@ import os
 import shutil
 import tempfile
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bestofn.builders.api.answer_tables import STATUS, TYPES, AnswerTable, Batch, answer_table
+from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, Chunk, answer_table
 from bestofn.builders.api.columns import AnswerColumns, answer_columns
-from bestofn.builders.api.session import Item, Setting
+from bestofn.builders.api.session import Setting
+from bestofn.builders.api.verdict_columns import Encoded
 from bestofn.builders.api.workers import CHUNK, VerifierWorkers
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import Verdict
 from bestofn.builders.tables.atomic_text import write_text
 
 PART_ROWS = 5_000
@@ -89,63 +89,64 @@ def verify_table(
     kind = kind or columns.kind
     facts = [identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS]
     parts = _parts_folder(out, hashlib.sha256(json.dumps(facts).encode()).hexdigest())
-    done = len(sorted(parts.glob("[0-9]*")))
-    with VerifierWorkers(kind, workers, **settings) as opened, _progress(done * PART_ROWS) as progress:
-        batches = table.batches(PART_ROWS, skip=done)
-        for number, (batch, values, several) in enumerate(_verified(table, batches, columns, opened), done):
-            temporary = parts / f"part-{number}.tmp"
-            table.write(batch, values, several, temporary)
-            os.replace(temporary, parts / f"{number:06d}")
-            progress.update(len(values[STATUS]))
-    return Verified(out, columns, _joined(table, parts, out))
+    done = finished_parts(parts)
+    outcomes = Counter[str]()
+    for part in done:
+        outcomes.update(json.loads(_counts(part).read_text()))
+    with VerifierWorkers(kind, workers, **settings) as opened, _progress(sum(outcomes.values())) as progress:
+        batches = table.batches(PART_ROWS, skip=len(done))
+        for number, chunks in enumerate(_verified(table, batches, columns, opened), len(done)):
+            counts = sum((Counter(chunk.outcomes) for chunk in chunks), Counter[str]())
+            part = parts / f"{number:06d}"
+            write_text(_counts(part), json.dumps(counts))
+            table.write([chunk.data for chunk in chunks], parts / "part.tmp")
+            os.replace(parts / "part.tmp", part)
+            outcomes.update(counts)
+            progress.update(counts.total())
+    _join(table, parts, out)
+    return Verified(out, columns, outcomes)
 
 
-def _joined(table: AnswerTable, parts: Path, out: Path) -> Counter[str]:
-    """Write the parts as the file ``out``, atomically, and delete them. Return the counts of the outcomes."""
-    files = sorted(parts.glob("[0-9]*"))
+def _join(table: AnswerTable, parts: Path, out: Path) -> None:
+    """Write the parts as the file ``out``, atomically, and delete them."""
+    files = finished_parts(parts)
     if not files:
         raise ConfigError("the table has no rows, so there is nothing to verify")
     temporary = parts / "all.tmp"
-    counts = table.join(files, temporary)
+    table.join(files, temporary)
     os.replace(temporary, out)
     shutil.rmtree(parts)
-    return counts
 
 
 def _verified(
-    table: AnswerTable, batches: Iterator[Batch], columns: AnswerColumns, workers: VerifierWorkers
-) -> Iterator[tuple[Batch, dict[str, list[object]], bool]]:
-    """Yield each batch, its verdict columns, and whether these have lists. Batches are read a little in advance."""
-    read: deque[tuple[Batch, list[int], bool]] = deque()
+    table: AnswerTable, batches: Iterable[Batch], columns: AnswerColumns, workers: VerifierWorkers
+) -> Iterator[list[Encoded]]:
+    """Yield the verified chunks of each batch. Batches are read a little in advance."""
+    sizes: deque[int] = deque()
 
-    def chunks() -> Iterator[Sequence[Item]]:
+    def chunks() -> Iterator[Chunk]:
         for batch in batches:
-            rows = [columns.items(row) for row in table.rows(batch, columns.names)]
-            read.append((batch, [len(items) for items, _ in rows], any(several for _, several in rows)))
-            items = [item for of_row, _ in rows for item in of_row]
-            yield from (items[start : start + CHUNK] for start in range(0, len(items) or 1, CHUNK))
+            read = list(table.chunks(batch, CHUNK))
+            sizes.append(len(read))
+            yield from read
 
-    verdicts: deque[Verdict] = deque()
-    for finished in workers.verify_chunks(chunks()):
-        verdicts.extend(finished)
-        while read and len(verdicts) >= sum(read[0][1]):
-            batch, sizes, several = read.popleft()
-            groups = [[verdicts.popleft() for _ in range(size)] for size in sizes]
-            yield batch, _values(groups, several), several
-
-
-def _values(groups: Sequence[Sequence[Verdict]], several: bool) -> dict[str, list[object]]:
-    rows = [[_row(verdict) for verdict in group] for group in groups]
-    return {
-        name: [[one[place] for one in row] if several else row[0][place] for row in rows]
-        for place, name in enumerate(TYPES)
-    }
+    verified: list[Encoded] = []
+    for chunk in workers.verify_chunks(chunks(), columns):
+        verified.append(chunk)
+        if len(verified) == sizes[0]:
+            yield verified
+            verified = []
+            sizes.popleft()
 
 
-def _row(verdict: Verdict) -> tuple[object, ...]:
-    """Return the values of the columns ``TYPES``."""
-    explanation = verdict.explanation.encode("utf-8", "replace").decode()
-    return verdict.outcome == "pass", verdict.outcome, verdict.confidence, explanation, verdict.verifier
+def finished_parts(parts: Path) -> list[Path]:
+    """Return the files of the finished parts, in order."""
+    return sorted(file for file in parts.glob("[0-9]*") if not file.suffix and _counts(file).is_file())
+
+
+def _counts(part: Path) -> Path:
+    """Return the file with the outcomes of ``part``, which is written before the part."""
+    return part.with_suffix(".json")
 
 
 def _parts_folder(out: Path, fingerprint: str) -> Path:
@@ -176,4 +177,4 @@ def verify_file(source: str, out: Path, split: str | None = None, **more: Settin
 def _progress(initial: int) -> Batch:
     from tqdm.auto import tqdm
 
-    return tqdm(initial=initial, unit=" rows", disable=None, desc="verify")
+    return tqdm(initial=initial, unit=" answers", disable=None, desc="verify")

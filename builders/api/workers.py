@@ -9,9 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Self
 
+from bestofn.builders.api.answer_tables import Chunk
+from bestofn.builders.api.columns import AnswerColumns
 from bestofn.builders.api.queries import ALIASES, AUTO
 from bestofn.builders.api.session import Item, Setting, VerifierSession, at_exit, verifier_config
+from bestofn.builders.api.verdict_columns import Encoded, items_of, with_verdicts
 from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.records import JsonObject, Verdict
 
 CHUNK = 200  # answers per call of a worker
@@ -52,27 +56,38 @@ class VerifierWorkers:
 
     def verify(self, items: Sequence[Item]) -> list[Verdict]:
         """Return the verdicts on ``items``, in order."""
-        size = min(CHUNK, -(-len(items) // max(self.count, 1))) or 1
-        chunks = [items[start : start + size] for start in range(0, len(items), size)]
-        return [verdict for verdicts in self.verify_chunks(chunks) for verdict in verdicts]
-
-    def verify_chunks(self, chunks: Iterable[Sequence[Item]]) -> Iterator[list[Verdict]]:
-        """Yield the verdicts of each chunk, in order. Only a few chunks are read in advance."""
         if self._session is not None:
-            yield from map(self._session.verify_items, chunks)
+            return self._session.verify_items(items)
+        size = min(CHUNK, -(-len(items) // self.count)) or 1
+        calls = [self._chunk(items[start : start + size]) for start in range(0, len(items), size)]
+        return [verdict for verdicts in self._loop.run(run_together(calls)) for verdict in verdicts]
+
+    def verify_chunks(self, chunks: Iterable[Chunk], columns: AnswerColumns) -> Iterator[Encoded]:
+        """Yield each chunk with its verdict columns, in order. Only a few chunks are read in advance."""
+        if self._session is not None:
+            for chunk in chunks:
+                yield with_verdicts(chunk, columns, self._session.verify_items)
             return
-        waiting: deque[Future[list[Verdict]]] = deque()
+        waiting: deque[Future[Encoded]] = deque()
         for chunk in chunks:
-            waiting.append(self._loop.submit(self._chunk(chunk)))
+            waiting.append(self._loop.submit(self._encoded(chunk, columns)))
             if len(waiting) >= IN_FLIGHT * self.count:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
+    async def _encoded(self, chunk: Chunk, columns: AnswerColumns) -> Encoded:
+        try:
+            return await self._pool.call(verify_chunk, self.kind, self.config, chunk, columns, timeout_s=CHUNK_S)
+        except Exception:  # any failure of the worker: each answer is verified alone
+            items = items_of(chunk, columns)
+            verdicts = iter([await self._alone(item) for row, _ in items for item in row])
+            return with_verdicts(chunk, columns, lambda read: [next(verdicts) for _ in read])
+
     async def _chunk(self, items: Sequence[Item]) -> list[Verdict]:
         try:
             return await self._call(items, CHUNK_S)
-        except Exception:  # any failure of the worker: each item is verified alone, so that one cannot fail the others
+        except Exception:  # any failure of the worker: each answer is verified alone
             return [await self._alone(item) for item in items]
 
     async def _alone(self, item: Item) -> Verdict:
@@ -86,12 +101,22 @@ class VerifierWorkers:
 
 
 def verify_items(kind: str, config: JsonObject, items: Sequence[Item]) -> list[Verdict]:
-    """Return the verdicts on ``items``. Runs in a worker, which keeps its verifiers open."""
+    """Return the verdicts on ``items``. Runs in a worker."""
+    return _session(kind, config).verify_items(items)
+
+
+def verify_chunk(kind: str, config: JsonObject, chunk: Chunk, columns: AnswerColumns) -> Encoded:
+    """Return ``chunk`` with its verdict columns. Runs in a worker."""
+    return with_verdicts(chunk, columns, _session(kind, config).verify_items)
+
+
+def _session(kind: str, config: JsonObject) -> VerifierSession:
+    """Return the open verifiers of this process for ``config``."""
     key = json.dumps([kind, config], sort_keys=True, default=str)
     if key not in _sessions:
         _sessions[key] = VerifierSession(kind, config=config).__enter__()
         at_exit(_sessions[key].__exit__)
-    return _sessions[key].verify_items(items)
+    return _sessions[key]
 
 
 def _with_one_worker(node: object) -> JsonObject:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.hub_double import HubDouble
+from tests.hub_double import HubDouble, run_with_hub
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json, sys
 from bestofn.builders.errors import SourceError
@@ -28,12 +24,7 @@ print(json.dumps(read))
 
 def read(hub: HubDouble, folder: Path, *settings: Mapping[str, object]) -> list[list[str] | str]:
     """Read the rows once per item of ``settings``. Return the questions of the rows, or the error, of each read."""
-    env = os.environ | {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "0", "HF_TOKEN": "t"}
-    env |= {"HF_DATASETS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
-    words = [sys.executable, "-c", PROGRAM, json.dumps(settings)]
-    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(run_with_hub(hub, folder, PROGRAM, json.dumps(settings)).splitlines()[-1])
 
 
 def put(hub: HubDouble, *splits: str) -> None:

@@ -4,13 +4,16 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset, load_dataset
+from datasets import Dataset, Features, Json, List, Value, load_dataset
 
 from bestofn.builders.api import datasets as api
+from bestofn.builders.api import workers
 from bestofn.builders.api.answer_tables import ArrowAnswers
 from bestofn.builders.api.columns import answer_columns
 from bestofn.builders.errors import ConfigError
+from bestofn.sandbox.workers import ProcessPool
 from bestofn.scripts import verify as command
+from tests.hub_double import HubDouble, run_with_hub
 
 ROWS = [
     {"problem": f"{number} + 1?", "completion": f"\\boxed{{{number + number % 2 + 1}}}", "answer": str(number + 1)}
@@ -49,6 +52,59 @@ def test_conversations_are_one_answer(tmp_path):
     assert verified["verification_status"] == ["pass", "abstain"]
 
 
+def test_json_messages_are_one_answer_and_null_lists_have_no_verdicts(tmp_path):
+    messages = Features({"completion": List(Json()), "gold": Value("string")})
+    rows = [
+        {"completion": [{"role": "assistant", "content": "\\boxed{1}"}], "gold": "1"},
+        {"completion": [], "gold": "1"},
+    ]
+    verified = api.verify_dataset(Dataset.from_list(rows, messages), kind="math", workers=0, out=tmp_path / "a.parquet")
+    assert verified["verification_status"] == ["pass", "abstain"]
+    lists = Features({"completions": List(Value("string")), "gold": Value("string")})
+    rows = [{"completions": None, "gold": "1"}, {"completions": ["\\boxed{1}"], "gold": "1"}]
+    verified = api.verify_dataset(Dataset.from_list(rows, lists), kind="math", workers=0, out=tmp_path / "b.parquet")
+    assert verified["verification_status"] == [[], ["pass"]]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_workers_give_the_same_file_as_this_process(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(api, "CHUNK", 3)
+    monkeypatch.setattr(api, "PART_ROWS", 7)
+    rows = [{"completions": [row["completion"]] * (place % 3), "gold": row["answer"]} for place, row in enumerate(ROWS)]
+    file = tmp_path / f"answers{suffix}"
+    Dataset.from_list(rows).to_parquet(file) if suffix == ".parquet" else file.write_text(
+        "\n".join(map(json.dumps, rows))
+    )
+    written = []
+    for count in (0, 2):
+        out = tmp_path / f"{count}{suffix}"
+        done = api.verify_file(str(file), out, given={}, kind="math", workers=count)
+        assert done.outcomes == {"pass": 5, "fail": 4}
+        written.append(out.read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_worker_that_fails_leaves_no_answer_without_a_verdict(tmp_path, monkeypatch):
+    def call(self, function, *arguments, timeout_s):
+        if function is workers.verify_chunk:
+            raise MemoryError("too large")
+        return real(self, function, *arguments, timeout_s=timeout_s)
+
+    real = ProcessPool.call
+    monkeypatch.setattr(ProcessPool, "call", call)
+    out = tmp_path / "out.parquet"
+    verified = api.verify_dataset(Dataset.from_list(ROWS), kind="math", workers=1, out=out)
+    assert verified["verification_status"] == EXPECTED
+
+
+def test_a_dataset_of_the_hub_is_verified(tmp_path):
+    program = "import sys, bestofn; print(bestofn.verify_dataset('me/sums', kind='math', workers=0)['is_verified'][:])"
+    with HubDouble() as hub:
+        hub.created.append({"name": "me/sums"})
+        hub.files["train.jsonl"] = "".join(json.dumps(row) + "\n" for row in ROWS[:2]).encode()
+        assert run_with_hub(hub, tmp_path, program) == "[True, False]"
+
+
 def test_the_command_verifies_json_lines_in_place(tmp_path, capsys):
     file = tmp_path / "answers.jsonl"
     rows = [{**row, "id": "007", "big": 2**70} for row in ROWS]
@@ -77,16 +133,16 @@ def test_an_interrupted_table_continues_after_its_finished_parts(tmp_path, monke
     Dataset.from_list(ROWS).to_parquet(file)
     real, calls = ArrowAnswers.write, []
 
-    def write(self, batch, values, several, path):
+    def write(self, chunks, path):
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(path)
-        real(self, batch, values, several, path)
+        real(self, chunks, path)
 
     monkeypatch.setattr(ArrowAnswers, "write", write)
     with pytest.raises(KeyboardInterrupt):
         api.verify_file(str(file), out, given={}, kind="math", workers=0)
-    assert sorted(path.name for path in (tmp_path / "out.parquet.parts").glob("0*")) == ["000000", "000001"]
+    assert [part.name for part in api.finished_parts(tmp_path / "out.parquet.parts")] == ["000000", "000001"]
     calls.append("resumed")
     api.verify_file(str(file), out, given={}, kind="math", workers=0)
     assert len(calls) == 5
