@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.transports import TRANSPORTS, use_transport
+
 settings.register_profile("bestofn", deadline=None)  # a busy machine is slow; speed is measured in tests/benchmarks
 settings.load_profile("bestofn")
 
@@ -67,3 +69,9 @@ def pytest_collection_finish() -> None:
     """Keep the modules and tests out of every later garbage collection."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the test with both transports: all providers whose service has an SDK get this one."""
+    return use_transport(monkeypatch, request.param)

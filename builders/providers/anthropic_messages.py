@@ -6,17 +6,22 @@ Selected with ``provider=anthropic``; called by the sampler (``builders.sampling
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import AnthropicBatches
-from bestofn.builders.providers.http_service import HttpBatchService
+from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 4096  # used if none is set, because the service requires a limit
@@ -72,6 +77,7 @@ class AnthropicMessages(HttpBatchService):
         batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
+        transport: Transport = "direct",
     ) -> None:
         super().__init__(
             model=model,
@@ -84,6 +90,7 @@ class AnthropicMessages(HttpBatchService):
             batching=batching,
             free=free,
             raw_log=raw_log,
+            transport=transport,
         )
         self.thinking = thinking
         self.temperature = temperature
@@ -105,6 +112,12 @@ class AnthropicMessages(HttpBatchService):
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the header with the API version and, if there is a key, the header with ``key``."""
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+
+    def sdk_client(self, settings: ClientSettings) -> AsyncAnthropic:
+        """Return the client of the official SDK with ``settings``."""
+        from bestofn.builders.providers.sdk_clients import anthropic_client
+
+        return anthropic_client(**settings)
 
     def batches(self) -> AnthropicBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""

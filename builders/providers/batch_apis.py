@@ -82,7 +82,7 @@ class OpenAIBatches:
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
         form.add_field("file", b"\n".join(lines), filename="bestofn.jsonl", content_type="application/jsonl")
-        return _id(await self._http.send("POST", "/files", data=form))
+        return _id(await self._http.send("POST", self._http.url_of("/files"), data=form))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
         """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``."""
@@ -156,7 +156,8 @@ class AnthropicBatches:
         """Submit a batch job; see ``builders.sampling.provider.BatchApi``."""
         headers = {"Content-Type": "application/json"}
         data = b'{"requests": [' + b",".join(lines) + b"]}"
-        return _id(await self._http.send("POST", "/v1/messages/batches", data=data, headers=headers))
+        url = self._http.url_of("/v1/messages/batches")
+        return _id(await self._http.send("POST", url, data=data, headers=headers))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
         """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``.

@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Required, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Protocol, Required, Self, TypedDict, Unpack
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
 from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed
@@ -26,7 +26,19 @@ from bestofn.builders.redaction.urls import address_of, credentials_in, is_http_
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
 
+if TYPE_CHECKING:
+    from bestofn.builders.providers.sdk_transport import ClientSettings, SdkClient
+
+Transport = Literal["direct", "sdk"]
 SERVICE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+class Sender(Protocol):
+    """Posts JSON to a service: ``HttpTransport`` or ``SdkTransport``."""
+
+    async def post(self, path: str, body: JsonObject) -> Reply:
+        """Send ``body`` to the endpoint ``path`` and return the reply. Raises ``ProviderError`` for any failure."""
+        ...
 
 
 class HttpService(ABC):
@@ -135,7 +147,12 @@ class HttpService(ABC):
             self._url, headers, self.limits, secrets=secrets, raw_log=self._raw_log, config_key=self.config_key
         )
         await self.http.__aenter__()
+        self._sender = self._sender_with(headers)
         return self
+
+    def _sender_with(self, headers: dict[str, str]) -> Sender:
+        """Return what posts the requests. ``headers`` are sent with each request."""
+        return self.http
 
     async def __aexit__(self, *exc: object) -> None:
         await self.http.__aexit__(*exc)
@@ -146,7 +163,7 @@ class HttpService(ABC):
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Send ``request`` once and return the reply; see ``builders.sampling.provider.Provider``."""
-        return await self.http.post(self.path, self.body(request, n))
+        return await self._sender.post(self.path, self.body(request, n))
 
     def read(self, reply: Reply) -> list[Completion]:
         """Parse ``reply`` into completions; see ``builders.sampling.provider.Provider``."""
@@ -213,16 +230,20 @@ class HttpSettings(TypedDict, total=False):
 
 
 class HttpBatchService(HttpService):
-    """An ``HttpService`` with a batch API; see ``builders.sampling.provider.BatchProvider``.
+    """An ``HttpService`` with a batch API (see ``builders.sampling.provider.BatchProvider``) and an official SDK.
 
     With ``mode="batch"``, requests are sent through the batch API, which replies within a day at half the price.
-    ``batching`` sets when batch jobs are submitted and how long the run waits for them.
+    ``batching`` sets when batch jobs are submitted and how long the run waits for them. With ``transport="sdk"``, the
+    SDK builds the requests. Request bodies and journal keys are the same, so a run may change its transport.
     """
 
-    operational = (*HttpService.operational, "mode", "batching")
+    operational = (*HttpService.operational, "mode", "batching", "transport")
 
-    def __init__(self, *, mode: Mode, batching: Batching, **settings: Unpack[HttpSettings]) -> None:
+    def __init__(
+        self, *, mode: Mode, batching: Batching, transport: Transport, **settings: Unpack[HttpSettings]
+    ) -> None:
         super().__init__(**settings)
+        self.transport: Transport = transport
         if mode == "batch" and batching.patience_s <= 0:
             raise ValueError(
                 f"batching.patience_s is {batching.patience_s} with mode=batch; expected more than 0. With 0 every "
@@ -234,3 +255,15 @@ class HttpBatchService(HttpService):
     @abstractmethod
     def batches(self) -> BatchApi:
         """Return the batch API of the service. The provider must be open."""
+
+    @abstractmethod
+    def sdk_client(self, settings: ClientSettings) -> SdkClient:
+        """Return the client of the service's official SDK with ``settings``."""
+
+    def _sender_with(self, headers: dict[str, str]) -> Sender:
+        if self.transport == "direct":
+            return self.http
+        from bestofn.builders.providers.sdk_transport import SdkTransport, client_settings
+
+        settings = client_settings(self.http, self._url, headers, self.limits.timeout_s)
+        return SdkTransport(self.sdk_client(settings), self.config_key)

@@ -1,8 +1,8 @@
 """JSON over HTTP for all services: a connection pool, typed errors, and an optional log of requests and responses.
 
-This module uses aiohttp instead of the services' SDKs. With 256 requests in flight, aiohttp handles several times as
-many requests with a tenth of the CPU time. Nothing is retried here; only ``builders.sampling.limiter`` retries. Used by
-``builders.providers.http_service`` and ``builders.providers.batch_apis``.
+Both transports send with the aiohttp connections of this module: ``transport=direct`` builds the requests itself, and
+``builders.providers.sdk_transport`` has the services' SDKs build them. Measurements: docs/decisions/sdk-transport.md.
+Nothing is retried here; only ``builders.sampling.limiter`` retries.
 """
 
 from __future__ import annotations
@@ -107,20 +107,24 @@ class HttpTransport:
         Raises ``ConfigError`` if the URL is invalid, ``BudgetError`` if the account has no credit left, and
         ``ProviderError`` for any other failure.
         """
-        data = json.dumps(body, ensure_ascii=False).encode()
-        return await self.send("POST", path, data=data, headers={"Content-Type": "application/json"})
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        return await self.send("POST", self.url_of(path), data=data, headers={"Content-Type": "application/json"})
 
     async def get(self, path: str) -> Reply:
         """Send a GET request and return the reply, of any size.
 
         Raises the same errors as ``post``, and ``ServiceError`` if the content encoding cannot be decoded.
         """
-        reply = await self.send("GET", path, most=math.inf)
+        reply = await self.send("GET", self.url_of(path), most=math.inf)
         _check_encoding(reply)
         return reply
 
-    async def send(self, method: str, path: str, *, most: float | None = None, **options: Any) -> Reply:
-        """Send a request with ``options`` for aiohttp and return the reply. Raises the same errors as ``post``.
+    def url_of(self, path: str) -> str:
+        """Return the URL of the endpoint ``path``, which is relative to the base URL."""
+        return with_path(self._url, path)
+
+    async def send(self, method: str, url: str, *, most: float | None = None, **options: Any) -> Reply:
+        """Send a request with ``options`` for aiohttp to ``url`` and return the reply. Raises the errors of ``post``.
 
         ``most`` is the size limit of the reply in bytes; the default is ``limits.reply_mb``. Redirects are not
         followed, because the key and the prompt would be sent to another address.
@@ -128,7 +132,6 @@ class HttpTransport:
         import aiohttp
 
         started = time.perf_counter()
-        url = with_path(self._url, path)
         reading = False
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:

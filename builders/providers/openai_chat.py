@@ -6,19 +6,24 @@ Selected with ``provider=openai_chat`` or ``provider=vllm``; called by the sampl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import answer_parts
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import OpenAIBatches
-from bestofn.builders.providers.http_service import HttpBatchService
+from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 from bestofn.builders.sampling.samples import shared_usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 STOP: Mapping[str, StopReason] = {
     "stop": "stop",
@@ -61,6 +66,7 @@ class OpenAIChat(HttpBatchService):
         batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
+        transport: Transport = "direct",
     ) -> None:
         super().__init__(
             model=model,
@@ -73,10 +79,17 @@ class OpenAIChat(HttpBatchService):
             batching=batching,
             free=free,
             raw_log=raw_log,
+            transport=transport,
             max_n=max_n,
         )
         own = self.base_url == self.public_url
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
+
+    def sdk_client(self, settings: ClientSettings) -> AsyncOpenAI:
+        """Return the client of the official SDK with ``settings``."""
+        from bestofn.builders.providers.sdk_clients import openai_client
+
+        return openai_client(**settings)
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""

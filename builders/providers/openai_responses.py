@@ -6,17 +6,23 @@ Selected with ``provider=openai``; called by the sampler (``builders.sampling``)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import OpenAIBatches
-from bestofn.builders.providers.http_service import HttpBatchService
+from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -50,6 +56,7 @@ class OpenAIResponses(HttpBatchService):
         batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
+        transport: Transport = "direct",
     ) -> None:
         super().__init__(
             model=model,
@@ -62,6 +69,7 @@ class OpenAIResponses(HttpBatchService):
             batching=batching,
             free=free,
             raw_log=raw_log,
+            transport=transport,
         )
         self.summary = summary
 
@@ -69,6 +77,12 @@ class OpenAIResponses(HttpBatchService):
     def identity(self) -> str:
         """The identity of ``HttpService``, and the settings of this class that change a completion."""
         return super().identity + (f" summary={self.summary}" if self.summary else "")
+
+    def sdk_client(self, settings: ClientSettings) -> AsyncOpenAI:
+        """Return the client of the official SDK with ``settings``."""
+        from bestofn.builders.providers.sdk_clients import openai_client
+
+        return openai_client(**settings)
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""

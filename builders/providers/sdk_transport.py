@@ -1,0 +1,146 @@
+"""Sends requests with the official SDKs: an SDK builds and signs each request, and ``HttpTransport`` sends it.
+
+The SDKs accept a custom HTTP client. This one uses the connections of ``builders.providers.http_transport``, so both
+transports have the same timeouts, size limits, error types and logs, and keep the same damaged replies. The retries of
+the SDKs are off. Importing this module imports ``httpx2``; the SDKs are imported by ``sdk_clients``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypedDict
+from urllib.parse import parse_qsl
+
+import httpx2
+
+from bestofn.builders.errors import AuthenticationError, BestofnError, ConnectionFailed, ProviderError, missing_extra
+from bestofn.builders.providers.content_encoding import ACCEPTED
+from bestofn.builders.providers.http_transport import HttpTransport
+from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.secrets import remember
+from bestofn.builders.sampling.provider import Reply
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVertex
+    from openai import AsyncOpenAI
+
+    SdkClient = AsyncOpenAI | AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
+
+NO_KEY = "no-key-is-set"
+"""The SDKs require a key. This one is given to them if the key is in a header or not needed, and it is never sent."""
+TRANSFER_HEADERS = ("content-type", "content-encoding", "content-length", "transfer-encoding")
+TRANSIENT = frozenset({"TransportError", "ServiceRequestError", "ServiceResponseError", "HTTPClientError"})
+"""Exceptions of google-auth, azure-identity and botocore that mean: the server of the credentials did not answer."""
+
+
+class ClientSettings(TypedDict):
+    """The arguments of the constructors of all SDK clients."""
+
+    base_url: str
+    default_headers: dict[str, str]
+    default_query: dict[str, object]
+    http_client: httpx2.AsyncClient
+    max_retries: int
+    timeout: float
+
+
+class HttpWire(httpx2.AsyncBaseTransport):
+    """The connections of ``http`` as a transport of httpx2. ``most`` is the size limit of a reply in bytes.
+
+    Failures are raised as the errors of ``HttpTransport``. The response has the ``Reply`` in ``extensions["reply"]``.
+    """
+
+    def __init__(self, http: HttpTransport, most: float | None) -> None:
+        self._http = http
+        self._most = most
+        self._tokens: set[str] = set()  # credentials of the requests so far that no log may contain
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send ``request`` and return its response; see ``httpx2.AsyncBaseTransport``."""
+        if request.headers.get("authorization") == f"Bearer {NO_KEY}":
+            del request.headers["authorization"]
+        self._remember(request.headers)
+        data = await request.aread()
+        url = str(request.url.copy_with(userinfo=b""))  # httpx2 has made a header of the user name
+        reply = await self._http.send(request.method, url, most=self._most, data=data, headers=request.headers)
+        headers = [(name, value) for name, value in reply.headers.items() if name.lower() not in TRANSFER_HEADERS]
+        return httpx2.Response(
+            200,
+            headers=[*headers, ("content-type", "application/json")],
+            content=reply.body,
+            extensions={"reply": reply},
+        )
+
+    def _remember(self, headers: httpx2.Headers) -> None:
+        """Keep tokens that the SDK has fetched out of logs and messages. Signatures are different in every request."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        for secret in (token if kind == "Bearer" else "", headers.get("x-amz-security-token", "")):
+            if secret and secret not in self._tokens:
+                self._tokens = {*list(self._tokens)[-3:], secret}
+                remember([secret])
+
+
+def client_settings(
+    http: HttpTransport, url: str, headers: dict[str, str], timeout_s: float, most: float | None = None
+) -> ClientSettings:
+    """Return the settings of an SDK client that sends to the base URL ``url`` through ``http``.
+
+    The query of ``url`` is added to each request. ``most`` is the size limit of a reply in bytes. ``HttpTransport``
+    enforces it, and the time limit of the requests.
+    """
+    base, _, query = url.partition("?")
+    return ClientSettings(
+        base_url=base,
+        default_headers=headers,
+        default_query=dict(parse_qsl(query, keep_blank_values=True)),
+        http_client=httpx2.AsyncClient(
+            transport=HttpWire(http, most), headers={"Accept-Encoding": ACCEPTED}, trust_env=False, timeout=None
+        ),
+        max_retries=0,
+        timeout=timeout_s,
+    )
+
+
+class SdkTransport:
+    """Posts JSON through an SDK client. Has the method ``post`` of ``HttpTransport``, with the same errors."""
+
+    def __init__(self, client: SdkClient, config_key: str) -> None:
+        self._client = client
+        self._config_key = config_key
+
+    async def post(self, path: str, body: JsonObject) -> Reply:
+        """Send ``body`` as JSON in a POST request and return the reply; see ``HttpTransport.post``."""
+        with own_errors(self._config_key):
+            response = await self._client.post(path, body=body, cast_to=httpx2.Response)
+        return response.extensions["reply"]
+
+
+@contextmanager
+def own_errors(config_key: str) -> Iterator[None]:
+    """Raise the errors of ``HttpTransport`` that an SDK has wrapped, and convert failures to get credentials.
+
+    Nothing was sent to the service if there are no credentials. ``config_key`` is the key of the settings.
+    """
+    try:
+        yield
+    except Exception as error:  # google-auth, azure-identity and botocore have many types of errors
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, BestofnError):
+            cause = cause.__cause__
+        if cause is not None:
+            raise cause from None
+        if isinstance(error, UnicodeError) or missing_extra(error):
+            raise
+        raise _without_credentials(error, config_key) from error
+
+
+def _without_credentials(error: Exception, config_key: str) -> ProviderError:
+    """Return the error of a request that the SDK could not prepare. A failure of the network is retried."""
+    reason = f"{type(error).__name__}: {error}"
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & TRANSIENT or getattr(error, "retryable", False) or isinstance(error, OSError):
+        return ConnectionFailed(f"the credentials could not be fetched: {reason}", cause="no credentials")
+    return AuthenticationError(
+        f"the request could not be prepared: {reason}\nCheck the credentials and the settings of {config_key}."
+    )

@@ -1,0 +1,22 @@
+"""Chooses the transport of the providers of a test; the fixture ``transport`` runs a test with both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bestofn.builders.providers.http_service import HttpBatchService
+
+TRANSPORTS = ("direct", "sdk")
+
+
+def use_transport(monkeypatch: pytest.MonkeyPatch, transport: str) -> str:
+    """Give ``transport`` to all providers that are created in the test and whose service has an SDK."""
+    construct = HttpBatchService.__init__
+
+    def init(self: HttpBatchService, **settings: Any) -> None:
+        construct(self, **{**settings, "transport": transport})
+
+    monkeypatch.setattr(HttpBatchService, "__init__", init)
+    return transport
