@@ -95,7 +95,7 @@ def build(
     ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. The same call
     resumes an interrupted run, and requests nothing twice.
     """
-    from bestofn.builders.config.composition import check_settings, compose
+    from bestofn.builders.config.composition import check_settings, compose, public_words
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.scripts.build import check_answers, check_journal, run
 
@@ -103,6 +103,7 @@ def build(
     folder = Path(out) if out is not None else Path("runs") / f"{name}-{provider}"
     words += [f"provider={provider}", f"n={n}", f"out={_quoted(str(folder))}", *_words(settings)]
     config = compose(words)
+    config["command"] = public_words(words)
     check_settings(config, "build")
     executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     described = run(executor, config, folder)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bestofn.builders.concurrency.signals import exit_code_of
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
-from bestofn.builders.config.composition import choices, given_overrides, sweep_folder
+from bestofn.builders.config.composition import choices, given_overrides, given_words, public_words, sweep_folder
 from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, IncompleteRun, JournalError
 from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor
@@ -61,6 +61,7 @@ def from_yaml(arguments: Arguments) -> list[str]:
 def build(config: dict[str, Any]) -> dict[str, Any]:
     """Run the build for a resolved configuration and return the manifest of the run."""
     out = run_folder(config)
+    config["command"] = public_words(given_words())
     if config.get("journal") is None and sweep_folder():
         config["journal"] = str(out.parent / "journal.sqlite")  # one journal for all runs of a sweep
     check_push_setting(config, in_sweep=sweep_folder() is not None)

@@ -102,7 +102,7 @@ def pairs_of_row(row: Row) -> list[PairRecord]:
 
 
 def _pair_of_table(row: Row) -> PairRecord:
-    chosen, rejected = (messages_length(map(_decoded, row[side])) for side in ("chosen", "rejected"))
+    chosen, rejected = (messages_length(map(decoded_message, row[side])) for side in ("chosen", "rejected"))
     return PairRecord(row["margin"], chosen, rejected, row["reason"], row["provenance"])
 
 
@@ -111,6 +111,6 @@ def _pair_of_shard(pair: Row, answers: Mapping[int, Sequence[JsonObject]]) -> Pa
     return PairRecord(pair["margin"], chosen, rejected, pair["reason"], provenance(pair["basis"] or VERIFIED))
 
 
-def _decoded(message: JsonObject | str | bytes) -> JsonObject:
+def decoded_message(message: JsonObject | str | bytes) -> JsonObject:
     """Return ``message`` as a dict. Parquet rows may contain messages as JSON text."""
     return json.loads(message) if isinstance(message, str | bytes) else message

@@ -19,6 +19,7 @@ from bestofn.builders.config.several_providers import several_providers
 from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import PositiveCount, PositiveNumber, Share
+from bestofn.builders.redaction.secrets import redacted_override
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -285,14 +286,22 @@ def choices() -> dict[str, str]:
     return {key: value for key, value in HydraConfig.get().runtime.choices.items() if not key.startswith("hydra/")}
 
 
-def given_overrides() -> dict[str, str]:
-    """Return the overrides of the running Hydra command: key -> value as written; {} if no Hydra command runs."""
+def given_words() -> Sequence[str]:
+    """Return the overrides of the running Hydra command; () if no Hydra command runs."""
     from hydra.core.hydra_config import HydraConfig
 
-    if not HydraConfig.initialized():
-        return {}
-    words = (word.lstrip("+").partition("=") for word in HydraConfig.get().overrides.task)
-    return {key: value for key, _, value in words}
+    return HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
+
+
+def given_overrides() -> dict[str, str]:
+    """Return the overrides of the running Hydra command as key -> value as written."""
+    pairs = (word.lstrip("+").partition("=") for word in given_words())
+    return {key: value for key, _, value in pairs}
+
+
+def public_words(words: Sequence[str]) -> list[str]:
+    """Return overrides without credentials and in the form of the command line, for the manifest."""
+    return [redacted_override(str(word).removeprefix("++")) for word in words if not word.startswith("hydra")]
 
 
 def command_overrides(overrides: Sequence[str]) -> list[str]:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import shutil
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +24,8 @@ from bestofn.builders.errors import AuthenticationError, ConfigError, OutageErro
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.report import card_plots
-from bestofn.builders.report.hub_card import VIEWS, card, yaml_text
+from bestofn.builders.report.hub_card import MORE_PAIRS, VIEWS, CardTexts, card, yaml_text
+from bestofn.builders.report.more_pairings import check_pairings, write_pairings
 from bestofn.builders.report.secret_search import OWN, leaks_in
 from bestofn.builders.run import manifest
 from bestofn.builders.tables.checksums import check_tables
@@ -134,8 +138,10 @@ class Hub:
     repo: str
     private: bool = True
     license: str = "other"
+    language: Sequence[str] = ()  # ISO 639 codes; if empty, they are determined from the prompts
     name: str = ""  # title of the card; if empty, the name in ``repo`` is used
     push: bool = False
+    pairings: Sequence[str] = ()  # further choices of the group pairs; each is a config ``dpo_NAME``
 
     def __post_init__(self) -> None:
         if self.repo.count("/") != 1 or not all(self.repo.split("/")):
@@ -145,6 +151,9 @@ class Hub:
                 f"hub.license is {self.license!r}; expected an identifier of the Hub, such as mit, "
                 f"apache-2.0, cc-by-4.0 or other{did_you_mean(self.license, LICENSES)}"
             )
+        if wrong := [code for code in self.language if not re.fullmatch("[a-z]{2,3}", code)]:
+            raise ConfigError(f"hub.language has {', '.join(wrong)}; expected ISO 639 codes, for example [en,de]")
+        check_pairings(self.pairings)
 
     @property
     def title(self) -> str:
@@ -177,16 +186,20 @@ def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     if not checks.force:
         _check_worth(measured, run)
     shutil.rmtree(folder, ignore_errors=True)
-    for path, source in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _link_or_copy(source, target)
+    with tempfile.TemporaryDirectory(dir=run) as temporary:
+        for name, tables in write_pairings(run, Path(temporary), described, hub.pairings).items():
+            files |= {f"{MORE_PAIRS}{name}/{table.name}": table for table in tables if rows_in([table])}
+        for path, source in files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _link_or_copy(source, target)
+    files = {path: folder / path for path in files}
     described = cast("dict[str, Any]", redacted(described))
     manifest.write(folder, described)
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
     figures = to_json(measured)
     plots = card_plots.write(folder, figures)
-    text = card(files, described, figures, plots, repo=hub.repo, title=hub.title, license=hub.license)
+    text = card(files, described, figures, plots, CardTexts(hub.repo, hub.title, hub.license, hub.language))
     manifest.write_text(folder / "README.md", text)
     _check_credentials(folder, checks)
     return folder
@@ -288,7 +301,7 @@ def _synchronize(api: HfApi, repo: str, folder: Path) -> None:
     remote = remote_files(api, repo)
     local = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     changed = [name for name, path in local.items() if remote.get(name) not in (sha256(path), git_blob(path))]
-    stale = [name for name in remote if name.split("/")[0] in OWNED_FOLDERS and name not in local]
+    stale = [name for name in remote if _is_owned(name) and name not in local]
     operations = [
         *(CommitOperationAdd(name, str(local[name])) for name in changed),
         *(CommitOperationDelete(name) for name in stale),
@@ -296,6 +309,11 @@ def _synchronize(api: HfApi, repo: str, folder: Path) -> None:
     if operations:
         api.create_commit(repo, operations, commit_message="Upload a run of bestofn", repo_type="dataset")
     log.info("%d files uploaded, %d deleted, %d unchanged", len(changed), len(stale), len(local) - len(changed))
+
+
+def _is_owned(path: str) -> bool:
+    folder = path.split("/")[0]
+    return folder in OWNED_FOLDERS or folder.startswith(MORE_PAIRS)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -5,17 +5,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from bestofn.builders.analysis.figures_json import PairsJson, RatesJson, RunJson
+from bestofn.builders.arrow_types import read_schema
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.pairing.basis import VERIFIED, provenance
-from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.records import Row
+from bestofn.builders.report import card_settings
+from bestofn.builders.report.card_example import example_pair
+from bestofn.builders.report.card_language import languages_of
+from bestofn.builders.report.card_settings import Candidates
 from bestofn.builders.report.inspect_text import rates_by_split
-from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, percent, rate
+from bestofn.builders.report.number_format import MISSING, audit_rows, interval, percent, rate
 from bestofn.builders.tables.parquet_files import file_side, rows_in
+from bestofn.builders.tables.schema_page import column_lines
 
 VIEWS = {  # view -> description of one row
     "dpo": "one pair: `prompt`, `chosen` and `rejected` as conversations, with scores and margin (`DPOTrainer`)",
@@ -27,10 +35,13 @@ VIEWS = {  # view -> description of one row
     "grpo": "one prompt with its reference (`GRPOTrainer`)",
     "candidates": "one answer with its verdict, reward, cost and time",
 }
-TARGETS = {"verifier": "verifier", "reward": "reward", "pairing": "pairs"}  # line of the card -> configuration group
+DATASETS = {"Json": "4.7.0", "List": "4.0.0"}  # type of a column -> first version of ``datasets`` that reads it
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
+MORE_PAIRS = "dpo_"  # prefix of the configs of ``hub.pairings``
+
 Files = Mapping[str, Path]  # path in the repository -> file
+Views = dict[str, dict[str, list[Path]]]  # config -> split -> files
 
 
 class ConfigHeader(TypedDict):
@@ -46,15 +57,27 @@ class CardHeader(TypedDict):
 
     pretty_name: str
     license: str
+    language: NotRequired[list[str]]
+    base_model: NotRequired[list[str]]
+    source_datasets: NotRequired[list[str]]
+    annotations_creators: list[str]
     task_categories: list[str]
     tags: list[str]
     size_categories: list[str]
     configs: list[ConfigHeader]
 
 
-def card(
-    files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], *, repo: str, title: str, license: str
-) -> str:
+@dataclass(frozen=True, slots=True)
+class CardTexts:
+    """What the user states about the upload. If ``language`` is empty, it is determined from the prompts."""
+
+    repo: str
+    title: str
+    license: str
+    language: Sequence[str] = ()
+
+
+def card(files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], texts: CardTexts) -> str:
     """Return the text of the card. ``described`` is the manifest; ``plots`` maps each plot's path to its description.
 
     Raises ``ConfigError`` if the Hub's parser rejects the header of the card.
@@ -65,15 +88,19 @@ def card(
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     environment.filters["cell"] = _cell
     template = environment.from_string((Path(__file__).parent / "card.md").read_text("utf-8"))
-    text = template.render(
-        header="---\n" + yaml_text(header(files, described, title=title, license=license)) + "---",
-        name=title,
-        repo=repo,
-        plots=plots,
-        **_settings(described, figures),
-        **_contents(files),
+    views = _files_by_view(files)
+    candidates = Candidates.read(views.get("candidates", {}).get("data", []))
+    values = {
+        "header": "---\n" + yaml_text(_header(views, described, figures, texts, candidates)) + "---",
+        "name": texts.title,
+        "repo": texts.repo,
+        "plots": plots,
+        **_settings(described, figures, candidates),
+        **_contents(views),
         **_results(figures),
-    )
+        "citation": _citation(texts, described),
+    }
+    text = template.render(values)
     try:
         DatasetCard(text)
     except ValueError as error:
@@ -82,20 +109,27 @@ def card(
     return text
 
 
-def header(files: Files, described: Row, *, title: str, license: str) -> CardHeader:
-    """Return the YAML header of the card: configs with their splits, license, tags and size category."""
+def _header(
+    views: Views, described: Row, figures: RunJson, texts: CardTexts, candidates: Candidates
+) -> dict[str, object]:
+    """Return the YAML header of the card, without the entries that are unknown."""
     configs: list[ConfigHeader] = [
-        {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in _files_by_view(files).items()
+        {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in views.items()
     ]
     configs[0]["default"] = True
-    return {
-        "pretty_name": title,
-        "license": license,
+    header: CardHeader = {
+        "pretty_name": texts.title,
+        "license": texts.license,
+        "language": list(texts.language) or languages_of(candidates.prompts),
+        "base_model": card_settings.base_models(described, figures),
+        "source_datasets": card_settings.source_datasets(described),
+        "annotations_creators": ["machine-generated"],
         "task_categories": ["text-generation", "reinforcement-learning"],
         "tags": ["preference", "best-of-n", "verified", "synthetic", "trl", "bestofn"],
         "size_categories": [size_category(int(described.get("queries") or 0))],
         "configs": configs,
     }
+    return {key: value for key, value in header.items() if value}
 
 
 def size_category(queries: int) -> str:
@@ -110,44 +144,74 @@ def yaml_text(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
 
-def _settings(described: Row, figures: RunJson) -> dict[str, object]:
-    """Return the values of the card that describe the settings of the run."""
-    config: JsonObject = described.get("config") or {}
-    sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
-    while isinstance(dataset.get("source"), Mapping):
-        dataset = dataset["source"]  # the card shows the source that a screened or malformed dataset wraps
-    usd, not_sent = figures["cost"]["usd"], described.get("not_sent") or {}
+def _settings(described: Row, figures: RunJson, candidates: Candidates) -> dict[str, object]:
+    """Return the values of the card that describe how the run was made."""
+    config = described.get("config") or {}
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
         "notes": str(config.get("notes") or "").strip(),
-        "model": figures["metadata"].get("model") or provider.get("model"),
-        "temperature": None if "temperature" in not_sent else sampling.get("temperature"),
-        "max_tokens": sampling.get("max_tokens"),
-        **{line: _target(config.get(group)) for line, group in TARGETS.items()},
-        "seed": config.get("seed"),
-        "made": described.get("updated_at"),
-        "cost": "no price known" if usd is None else f"{dollars(usd)}, with judges, rewards and simulated tools",
+        "settings": card_settings.settings(described, figures, candidates),
+        "command": card_settings.command(described),
         "skipped": described.get("skipped") or {},
-        "sources": [
-            {
-                "name": _dataset_name(dataset),
-                "license": str(dataset.get("license") or "not recorded"),
-            }
-        ],
+        "sources": card_settings.sources(described),
+        "screening": card_settings.screening(described),
     }
 
 
-def _dataset_name(dataset: JsonObject) -> str:
-    """Return the name of the dataset, or the name of its file or class."""
-    target = str(dataset.get("_target_") or "").rpartition(".")[2].lower()
-    return str(dataset.get("name") or Path(str(dataset.get("path") or target or "not recorded")).name)
+def _contents(views: Views) -> dict[str, object]:
+    """Return what the card says about each table: name, number of rows, description and columns; and an example."""
+    rows = [
+        {"name": view, "rows": _rows(sides), "about": _about(view), "columns": _columns(view, sides)}
+        for view, sides in views.items()
+    ]
+    return {
+        "views": rows,
+        "first_view": next(iter(views)),
+        "first_split": next(iter(next(iter(views.values())))),
+        "has_answers": "candidates" in views,
+        "datasets_version": _datasets_version(views),
+        "example": example_pair(views.get("dpo", {}).get("train", [])),
+    }
 
 
-def _contents(files: Files) -> dict[str, object]:
-    """Return the name, number of rows and description of each view, and the name of the first view."""
-    views = _files_by_view(files)
-    rows = [{"name": view, "rows": _rows(sides), "about": VIEWS[view]} for view, sides in views.items()]
-    return {"views": rows, "first_view": next(iter(views))}
+def _columns(view: str, sides: Mapping[str, Sequence[Path]]) -> list[str]:
+    """Return the table of columns of a config; [] for a config of ``hub.pairings``, which has the columns of dpo."""
+    return column_lines(view, read_schema(_first_file(sides)).names) if view in VIEWS else []
+
+
+def _about(view: str) -> str:
+    strategy = view.removeprefix(MORE_PAIRS)
+    return VIEWS.get(view, f"one pair of the same answers by the pairing `{strategy}`; columns of `dpo`")
+
+
+def _first_file(sides: Mapping[str, Sequence[Path]]) -> Path:
+    return next(iter(sides.values()))[0]
+
+
+def _datasets_version(views: Views) -> str:
+    """Return the first version of ``datasets`` that reads all tables."""
+    types = "".join(
+        str((read_schema(_first_file(sides)).metadata or {}).get(b"huggingface")) for sides in views.values()
+    )
+    return next(version for kind, version in DATASETS.items() if f'"{kind}"' in types or kind == "List")
+
+
+def _citation(texts: CardTexts, described: Row) -> str:
+    """Return a BibTeX entry for the upload."""
+    owner, _, name = texts.repo.partition("/")
+    year = str(described.get("updated_at") or "")[:4]
+    fields = {
+        "title": texts.title,
+        "author": owner,
+        **({"year": year} if year else {}),
+        "howpublished": f"\\url{{https://huggingface.co/datasets/{texts.repo}}}",
+    }
+    lines = [f"  {key} = {{{_bibtex(value) if key != 'howpublished' else value}}}" for key, value in fields.items()]
+    return f"@misc{{{re.sub(r'[^A-Za-z0-9]+', '_', f'{owner}_{name}')},\n" + ",\n".join(lines) + "\n}"
+
+
+def _bibtex(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", " ".join(text.split()))
 
 
 def _results(figures: RunJson) -> dict[str, object]:
@@ -159,7 +223,7 @@ def _results(figures: RunJson) -> dict[str, object]:
         "outcomes": ", ".join(f"{count:,} {name}" for name, count in sorted(figures["outcomes"].items())),
         "splits": [_split(name, part) for name, part in rates_by_split(figures).items()],
         "curve": [
-            {"k": point["k"], "mean": percent(point["mean"]), "interval": interval(point["low"], point["high"])}
+            {**point, "mean": percent(point["mean"]), "interval": interval(point["low"], point["high"])}
             for point in figures["pass_at"]
         ],
         "pairs": figures["pairs"],
@@ -189,9 +253,9 @@ def _split(name: str, part: RatesJson) -> dict[str, str]:
     }
 
 
-def _files_by_view(files: Files) -> dict[str, dict[str, list[Path]]]:
+def _files_by_view(files: Files) -> Views:
     """Return the files as ``{view: {side: files}}``. The side ``train`` comes before the other sides."""
-    views: dict[str, dict[str, list[Path]]] = {path.partition("/")[0]: {} for path in files}
+    views: Views = {path.partition("/")[0]: {} for path in files}
     for path, file in sorted(files.items(), key=lambda item: file_side(item[1]) != "train"):
         views[path.partition("/")[0]].setdefault(file_side(file), []).append(file)
     return views
@@ -213,8 +277,3 @@ def _rows(sides: Mapping[str, Sequence[Path]]) -> str:
 def _cell(value: object) -> str:
     """Return ``value`` as text that is safe in a cell of a Markdown table, also between backticks."""
     return " ".join(str(value).split()).replace("|", "\\|").replace("`", "'")
-
-
-def _target(node: object) -> str | None:
-    """Return the last part of the ``_target_`` of a configuration node; None if it has no ``_target_``."""
-    return str(node["_target_"]).rsplit(".", 1)[-1] if isinstance(node, Mapping) and "_target_" in node else None

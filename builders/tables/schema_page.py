@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from bestofn.builders.tables.candidate_columns import with_reward_columns
 from bestofn.builders.tables.views import VIEWS
 
 _PART = re.compile(r"(<!-- columns of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -26,10 +28,17 @@ TYPES = {
 
 def column_table(name: str) -> str:
     """Return the columns of the published table ``name`` as a Markdown table."""
-    lines = ["| column | type | meaning |", "|---|---|---|"]
-    for column in VIEWS[name].columns:
-        lines.append(f"| `{column.name}` | {TYPES.get(column.kind, column.kind)} | {column.meaning} |")
-    return "\n".join(lines)
+    return "\n".join(column_lines(name, [column.name for column in VIEWS[name].columns]))
+
+
+def column_lines(table: str, names: Sequence[str]) -> list[str]:
+    """Return the lines of a Markdown table of the columns ``names``, which a file of the published ``table`` has."""
+    known = {column.name: column for column in VIEWS[table].columns}
+    parts = with_reward_columns([name.removeprefix("reward_") for name in names]) if table == "candidates" else None
+    known |= {column.name: column for column in parts.columns} if parts else {}
+    rows = [known[name] for name in names if name in known]
+    lines = [f"| `{one.name}` | {TYPES.get(one.kind, one.kind)} | {one.meaning} |" for one in rows]
+    return ["| column | type | meaning |", "|---|---|---|", *lines]
 
 
 def view_table() -> str:

@@ -21,6 +21,7 @@ from bestofn.builders.redaction import secrets
 from bestofn.builders.report.hub import Hub, PushChecks, prepare
 from bestofn.builders.report.secret_search import leaks_in
 from bestofn.builders.tables import parquet_files, writer
+from bestofn.runs import build
 from tests.hub_double import HubDouble
 from tests.runs import write_run
 
@@ -48,6 +49,10 @@ def client(hub: HubDouble, home: Path, *words: str) -> subprocess.CompletedProce
     )
 
 
+def rows_of(folder: Path) -> int:
+    return parquet_files.rows_in(parquet_files.table_files(folder))
+
+
 def push(hub: HubDouble, run: Path, home: Path) -> subprocess.CompletedProcess[str]:
     return client(hub, home, "-m", "bestofn.scripts.push", str(run), "hub.repo=me/sums", "hub.license=mit")
 
@@ -56,11 +61,12 @@ LOAD = """
 import json
 from datasets import get_dataset_config_names, load_dataset
 configs = get_dataset_config_names("me/sums")
+each = {name: sum(map(len, load_dataset("me/sums", name).values())) for name in configs}
 whole = load_dataset("me/sums", "candidates", split="data")
 dpo = load_dataset("me/sums", "dpo")
 first = next(iter(load_dataset("me/sums", "dpo", split="train", streaming=True)))
 print(json.dumps({"configs": configs, "rows": len(whole), "sides": {k: len(v) for k, v in dpo.items()},
-                  "same": first == dpo["train"][0], "prompt": first["prompt"]}))
+                  "same": first == dpo["train"][0], "prompt": first["prompt"], "each": each}))
 """
 
 
@@ -84,6 +90,7 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         assert found["sides"]["train"] > found["sides"]["test"] > 0
         assert found["same"]
         assert found["prompt"][0]["role"] == "user"
+        assert found["each"] == {name: rows_of(run / name) for name in found["configs"]}
 
         published = [path for path in hub.files if path.endswith(".parquet")]
         assert len(published) == 11
@@ -165,6 +172,23 @@ def test_the_folder_alone(run: Path) -> None:
     assert json.loads((folder / "manifest.json").read_text())["state"] == "complete"
 
 
+def test_further_pairings_are_further_configs(tmp_path: Path) -> None:
+    answers = ["\\boxed{4}", "so \\boxed{4}", "\\boxed{5}", "well \\boxed{6}"]
+    rows = [{"question": f"What is 2 + 2, and not {i}?", "answer": "4", "candidates": answers} for i in range(4)]
+    built = build(rows, "recorded", n=4, out=tmp_path / "run", verifier="math", test_share=0.0)
+    folder = prepare(built.folder, Hub("me/sums", pairings=("all_pairs", "hard_negative")))
+    counts = {name: rows_of(folder / name) for name in ("dpo", "dpo_hard_negative", "dpo_all_pairs")}
+    assert counts == {"dpo": 4, "dpo_hard_negative": 4, "dpo_all_pairs": 16}
+    reasons = pq.read_table(folder / "dpo_all_pairs" / "train.parquet", columns=["reason"])["reason"].to_pylist()
+    assert set(reasons) == {"all_pairs"}
+    text = (folder / "README.md").read_text("utf-8")
+    assert "`dpo_all_pairs` | 16 train" in text
+    names = [one["config_name"] for one in DatasetCard(text).data.configs]  # type: ignore[attr-defined]
+    assert names[0] == "dpo"
+    assert {"dpo_all_pairs", "dpo_hard_negative"} <= set(names)
+    assert "bestofn build dataset=jsonl " in text, "the command is recorded"
+
+
 def test_names_do_not_break_the_tables_of_the_card(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", 12, model="org/a|b`c\nd")
     text = (prepare(run, Hub("me/sums", license="mit")) / "README.md").read_text("utf-8")
@@ -175,6 +199,10 @@ def test_bad_targets_and_unfinished_runs_are_refused(tmp_path: Path) -> None:
     for repo in ("", "name", "a/b/c", "/b"):
         with pytest.raises(ConfigError, match="owner/name"):
             Hub(repo)
+    with pytest.raises(ConfigError, match=r"hub\.language has english"):
+        Hub("a/b", language=("english",))
+    with pytest.raises(ConfigError, match=r"(?s)hub\.pairings: .*hard_negative"):
+        Hub("a/b", pairings=("hard_negatives",))
     with pytest.raises(SourceError, match="expected a complete build"):
         prepare(tmp_path, Hub("a/b"))
 
