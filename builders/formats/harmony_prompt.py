@@ -95,54 +95,86 @@ def _namespace(tools: Sequence[Tool]) -> str:
     lines = ["## functions\n", "namespace functions {\n"]
     for tool in tools:
         function = tool["function"]
-        lines += [f"// {line}" for line in str(function.get("description") or "").splitlines()]
-        parameters = function.get("parameters") or {}
-        argument = f"_: {_type(parameters)}" if parameters.get("properties") else ""
+        lines += _comment(function, "")
+        parameters = function.get("parameters")
+        argument = "" if parameters is None else f"_: {_type(parameters)}"
         lines.append(f"type {function['name']} = ({argument}) => any;\n")
     return "\n".join([*lines, "} // namespace functions"])
 
 
 def _type(schema: JsonObject, indent: str = "") -> str:
-    """Return the type of ``schema``, a JSON Schema, in the notation of TypeScript."""
-    options = schema.get("oneOf") or schema.get("anyOf")
-    kind = schema.get("type")
-    if options:
-        text = " | ".join(_type(option, indent) for option in options)
-    elif isinstance(kind, list):
-        text = " | ".join(_plain_type({**schema, "type": one}, indent) for one in kind)
-    else:
-        text = _plain_type(schema, indent)
-    return f"{text} | null" if schema.get("nullable") and "null" not in text else text
+    """Return the type of ``schema``, a JSON Schema, as ``openai-harmony`` writes it.
 
-
-def _plain_type(schema: JsonObject, indent: str) -> str:
+    The library loses the types of ``anyOf``, further lines of a description and examples that are not texts. They are
+    written here.
+    """
     kind = schema.get("type")
+    if schema.get("oneOf"):
+        return "".join(f"\n{line}" for line in _options(schema, indent))
+    if schema.get("anyOf"):
+        return " | ".join("null" if one.get("type") == "null" else _type(one, indent) for one in schema["anyOf"])
+    if isinstance(kind, list):
+        return " | ".join("number" if one == "integer" else str(one) for one in kind)
     if kind == "string" and schema.get("enum"):
         return " | ".join(f'"{value}"' for value in schema["enum"])
     if kind == "object":
         return _object_type(schema, indent)
     if kind == "array":
-        item = _type(schema["items"], indent) if schema.get("items") else ""
-        return f"{item}[]" if item else "Array<any>"
-    return {"integer": "number", "string": "string", "number": "number", "boolean": "boolean", "null": "null"}.get(
-        str(kind), "any"
-    )
+        return f"{_type(schema['items'], indent)}[]" if schema.get("items") else "Array<any>"
+    return {"integer": "number", "string": "string", "number": "number", "boolean": "boolean"}.get(str(kind), "any")
+
+
+def _nullable_type(schema: JsonObject, indent: str) -> str:
+    text = _type(schema, indent)
+    return f"{text} | null" if schema.get("nullable") and "null" not in text else text
 
 
 def _object_type(schema: JsonObject, indent: str) -> str:
-    description = str(schema.get("description") or "")
-    lines = [*([f"{indent}// {description}"] if description else []), "{"]
+    lines = [*_comment(schema, indent), "{"]
     required = schema.get("required") or ()
     for name, value in (schema.get("properties") or {}).items():
-        lines += [f"{indent}// {line}" for line in str(value.get("description") or "").splitlines()]
-        default = f" // default: {_default(value)}" if "default" in value else ""
-        optional = "" if name in required else "?"
-        lines.append(f"{indent}{name}{optional}: {_type(value, indent + '    ')},{default}")
+        lines += _property(name if name in required else f"{name}?", value, indent)
     return "\n".join([*lines, f"{indent}}}"])
+
+
+def _property(name: str, schema: JsonObject, indent: str) -> Iterator[str]:
+    """Yield the lines of one property: its comments, its name and its type."""
+    if title := schema.get("title"):
+        yield from (f"{indent}// {title}", f"{indent}//")
+    yield from _comment(schema, indent)
+    if examples := schema.get("examples"):
+        yield f"{indent}// Examples:"
+        yield from (f"{indent}// - {_value(example)}" for example in examples)
+    default = [f"// default: {_default(schema)}"] if "default" in schema else []
+    if schema.get("oneOf"):
+        yield from (f"{indent}{line}" for line in default)
+        yield f"{indent}{name}:"
+        yield from _options(schema, indent, described=bool(_description(schema)))
+        yield f"{indent},"
+    else:
+        yield " ".join([f"{indent}{name}: {_nullable_type(schema, f'{indent}    ')},", *default])
+
+
+def _options(schema: JsonObject, indent: str, *, described: bool = False) -> Iterator[str]:
+    """Yield a line per option of ``oneOf``. If the property is ``described``, the first option has no description."""
+    for place, option in enumerate(schema["oneOf"]):
+        notes = _description(option).splitlines() if place or not described else []
+        notes += [f"default: {_default(option)}"] if "default" in option else []
+        yield f"{indent} | {_nullable_type(option, f'{indent}   ')}" + (f" // {' '.join(notes)}" if notes else "")
+
+
+def _comment(schema: JsonObject, indent: str) -> Iterator[str]:
+    yield from (f"{indent}// {line}" for line in _description(schema).split("\n") if line)
+
+
+def _description(schema: JsonObject) -> str:
+    return str(schema.get("description") or "")
 
 
 def _default(schema: JsonObject) -> str:
     default = schema["default"]
-    if isinstance(default, str):
-        return default if schema.get("enum") else f'"{default}"'
-    return json.dumps(default, ensure_ascii=False)
+    return default if isinstance(default, str) and schema.get("enum") else _value(default)
+
+
+def _value(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

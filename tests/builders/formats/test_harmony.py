@@ -301,7 +301,7 @@ NOW: dict[str, Any] = {
 TOOLS = (
     "# Tools\n\n## functions\n\nnamespace functions {\n\n// Returns the weather.\ntype weather = (_: {\n// A city\n"
     'city: string,\nunit?: "C" | "F", // default: C\ndays?: number[],\n}) => any;\n\n'
-    "type now = () => any;\n\n} // namespace functions"
+    "type now = (_: {\n}) => any;\n\n} // namespace functions"
 )
 MADE = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}}
 CALLED = (
