@@ -128,7 +128,7 @@ class DockerSandbox:
         self._pool: Pool | None = None
 
     async def __aenter__(self) -> DockerSandbox:
-        client = await asyncio.to_thread(self._connect)
+        client = await asyncio.to_thread(connect, self.host)
         open_one = partial(self._open_box, client)
         try:
             if self.runtime:
@@ -183,17 +183,6 @@ class DockerSandbox:
             await pool.close()
             raise
 
-    def _connect(self) -> DockerClient:
-        import docker
-        from docker.errors import DockerException
-
-        try:
-            client = docker.DockerClient(base_url=self.host) if self.host else docker.from_env()
-            client.ping()
-            return client
-        except (DockerException, OSError) as error:
-            raise SandboxError(_NO_ENGINE.format(error=str(error)[:200])) from error
-
     async def _open_box(self, client: DockerClient) -> Box:
         return await open_box(
             client,
@@ -202,6 +191,30 @@ class DockerSandbox:
             self.image.folders,
             other_kernel=bool(self.runtime),
         )
+
+
+def engine_facts(host: str | None = None) -> str:
+    """Return version, system and runtimes of the Docker engine. Raises ``SandboxError`` if it cannot be reached."""
+    client = connect(host)
+    try:
+        version, info = client.version(), client.info()
+    finally:
+        client.close()
+    runtimes = ", ".join(sorted(info.get("Runtimes") or {})) or "unknown"
+    return f"engine {version.get('Version')} on {info.get('OperatingSystem')}; runtimes: {runtimes}"
+
+
+def connect(host: str | None = None) -> DockerClient:
+    """Return a client of the Docker engine. Raises ``SandboxError`` if the engine cannot be reached."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        client = docker.DockerClient(base_url=host) if host else docker.from_env()
+        client.ping()
+        return client
+    except (DockerException, OSError) as error:
+        raise SandboxError(_NO_ENGINE.format(error=str(error)[:200])) from error
 
 
 def check_runtime(runtime: str, known: Mapping[str, object]) -> None:

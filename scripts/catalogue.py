@@ -178,9 +178,9 @@ STATUS = Command(
 )
 DOCTOR = Command(
     "doctor",
-    "check the files of a run, and repair what is damaged without a request",
+    "check this machine; or the files of a run, and repair what is damaged without a request",
     "bestofn doctor runs/demo --dry-run",
-    (RUN,),
+    (Positional("RUN", "the folder of a build; without it, the machine is checked", least=0),),
     {
         "json": Setting(bool, False, "print the findings as JSON"),
         "dry_run": Setting(bool, False, "only check; change nothing"),

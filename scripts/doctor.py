@@ -1,9 +1,15 @@
-"""``bestofn doctor RUN``: checks the files of a run and repairs what can be repaired without a request."""
+"""``bestofn doctor``: checks this machine. ``bestofn doctor RUN``: checks and repairs the files of a run.
+
+No request is sent.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
@@ -17,7 +23,31 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def check(arguments: Arguments) -> None:
-    """Print the findings, and end with exit code 3 if some of them are not repaired."""
+    """Check the machine, or the run that ``arguments`` name. End with exit code 3 if a problem remains."""
+    if arguments.runs:
+        _check_run(arguments)
+    else:
+        _check_machine(as_json=arguments.flag("json"))
+
+
+def _check_machine(*, as_json: bool) -> None:
+    from bestofn.builders.run.machine import check_machine
+
+    checks = check_machine(Path.cwd(), os.environ)
+    if as_json:
+        print(json.dumps([asdict(one) for one in checks], indent=2))
+    else:
+        width = max(len(one.name) for one in checks)
+        for place, one in enumerate(checks):
+            if place == 0 or checks[place - 1].area != one.area:
+                print(one.area)
+            remedy = f"\n  {'':<{width + 9}}  {one.remedy}" if one.remedy else ""
+            print(f"  {one.state:<7}  {one.name:<{width}}  {one.fact}{remedy}")
+    if any(one.state == "problem" for one in checks):
+        raise SystemExit(3)
+
+
+def _check_run(arguments: Arguments) -> None:
     from bestofn.builders.run.doctor import doctor
 
     run = arguments.run
