@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.records import Row
 
 Setting = Any
 """The value of a setting of ``bestofn build``."""
 Tables = Any
 """A ``datasets.Dataset`` or ``datasets.DatasetDict``."""
-FORMATS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +73,11 @@ class Run:
 
     def push(self, repo: str, **settings: Setting) -> None:
         """Upload the run to the dataset ``repo`` of the Hugging Face Hub. ``settings`` are those of the group hub."""
-        from bestofn.builders.config.composition import compose
+        from bestofn.builders.config.composition import compose, quoted
+        from bestofn.builders.config.setting_words import settings_words
         from bestofn.scripts.push import push
 
-        words = ["hub=dataset", f"run={_quoted(str(self.folder))}", *_words({"hub": {"repo": repo, **settings}})]
+        words = ["hub=dataset", f"run={quoted(str(self.folder))}", *settings_words({"hub": {"repo": repo, **settings}})]
         push(compose(words, "push"))
 
 
@@ -95,13 +95,14 @@ def build(
     ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. The same call
     resumes an interrupted run, and requests nothing twice.
     """
-    from bestofn.builders.config.composition import check_settings, compose, public_words
+    from bestofn.builders.config.composition import check_settings, compose, public_words, quoted
     from bestofn.builders.config.objects import ObjectBuilder
+    from bestofn.builders.config.setting_words import settings_words
     from bestofn.scripts.build import check_answers, check_journal, run
 
     words, name = _dataset_words(dataset, out)
     folder = Path(out) if out is not None else Path("runs") / f"{name}-{provider}"
-    words += [f"provider={provider}", f"n={n}", f"out={_quoted(str(folder))}", *_words(settings)]
+    words += [f"provider={provider}", f"n={n}", f"out={quoted(str(folder))}", *settings_words(settings)]
     config = compose(words)
     config["command"] = public_words(words)
     check_settings(config, "build")
@@ -147,6 +148,9 @@ def best_of(
 
 def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) -> tuple[list[str], str]:
     """Return (overrides that choose the dataset, its name for the folder). Rows are written to a JSON Lines file."""
+    from bestofn.builders.config.choices import choice_of_file
+    from bestofn.builders.config.composition import quoted
+
     if not isinstance(dataset, str | Path):
         lines = [json.dumps(dict(row), ensure_ascii=False, default=str) for row in dataset]
         text = "".join(f"{line}\n" for line in lines)
@@ -154,28 +158,9 @@ def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) 
         file = Path(f"{out}.jsonl") if out is not None else Path("runs") / f"{name}.jsonl"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        return ["dataset=jsonl", f"dataset.path={_quoted(str(file))}"], name
+        return ["dataset=jsonl", f"dataset.path={quoted(str(file))}"], name
     path = Path(dataset)
-    suffixes = [suffix for suffix in path.suffixes if suffix in FORMATS]
-    if suffixes:
+    if choice := choice_of_file(path):
         name = re.sub(r"[^\w.-]+", "-", path.name.split(".")[0])
-        return [f"dataset={FORMATS[suffixes[-1]]}", f"dataset.path={_quoted(str(path))}"], name
+        return [f"dataset={choice}", f"dataset.path={quoted(str(path))}"], name
     return [f"dataset={dataset}"], str(dataset)
-
-
-def _words(settings: JsonObject, where: str = "") -> Iterator[str]:
-    """Yield one override per setting; a dict is a group of settings."""
-    for key, value in settings.items():
-        name = f"{where}{key}"
-        if isinstance(value, Mapping):
-            yield from _words(value, f"{name}.")
-        elif not where and isinstance(value, str):
-            yield f"{name}={value}"
-        else:
-            yield f"{name}={_quoted(value)}"
-
-
-def _quoted(value: object) -> str:
-    from bestofn.builders.config.composition import quoted
-
-    return quoted(value)

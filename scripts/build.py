@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def from_yaml(arguments: Arguments) -> list[str]:
     """Return the overrides that the file of ``--from-yaml FILE`` contains; [] if the option is not given.
 
-    The file is an experiment file in an older format.
+    The file is an experiment file of ``bestofn init``, or one in an older format.
     """
     from bestofn.builders.config.experiment_files import overrides_of_file
 

@@ -241,6 +241,17 @@ VERIFY = Command(
         "sandbox": Setting(str, "auto", "the sandbox for programs: auto, docker, local or none"),
     },
 )
+INIT = Command(
+    "init",
+    "look at the columns of a table and write an experiment file for it",
+    "bestofn init answers.jsonl",
+    (Positional("FILE", "a Parquet, JSON Lines, JSON or CSV file, or the id of a dataset of the Hub"),),
+    {
+        "out": Setting(str, None, "the file to write; null: the name of FILE with .yaml"),
+        "split": Setting(str, None, "the split to read; null: for a dataset of the Hub train, or the first one"),
+        "overwrite": Setting(bool, False, "replace the file to write"),
+    },
+)
 COMPLETION = Command(
     "completion",
     "print a script that completes bestofn commands in a shell",
@@ -306,6 +317,7 @@ TRAIN_POCKET = Command(
 COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
+        INIT,
         BUILD,
         INSPECT,
         ANALYZE,

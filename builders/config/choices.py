@@ -26,6 +26,8 @@ ENTRY_POINTS = {
     "pairs": "bestofn.pairs",
 }
 """Configuration group -> entry point group. Installed packages add choices through entry points."""
+FORMATS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
+"""Suffix of a file -> the choice of the group ``dataset`` that reads it."""
 
 Constructor = Callable[..., object]
 
@@ -43,6 +45,11 @@ class Choice:
 
 _registered: dict[tuple[str, str], Choice] = {}
 _objects: dict[str, Constructor] = {}
+
+
+def choice_of_file(path: str | Path) -> str:
+    """Return the choice of the group ``dataset`` that reads the file, by its name; "" if none does."""
+    return next((FORMATS[suffix] for suffix in reversed(Path(path).suffixes) if suffix in FORMATS), "")
 
 
 def conf_folder() -> Path:

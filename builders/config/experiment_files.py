@@ -12,6 +12,7 @@ from typing import Any
 
 from bestofn.builders.config.composition import quoted
 from bestofn.builders.config.older_files import (
+    PROVIDERS,
     dataset_words,
     flat_settings,
     generator_of,
@@ -21,8 +22,10 @@ from bestofn.builders.config.older_files import (
     setting_words,
     splits_in,
 )
+from bestofn.builders.config.setting_words import settings_words
 from bestofn.builders.config.shipped_experiments import experiment_of, provider_of, results_file, splits_of
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import JsonObject
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +52,30 @@ def overrides_of_file(
         words = _words_of_experiment(name, defaults | _chosen(flat, changes, command, where), environment, where)
     else:
         document = read_document(path)
+        if "defaults" in document:
+            return [f"config_file={quoted(where)}", *_words_of_choices(document, changes, command, where)]
         chosen = _chosen(flat_settings(document, where), changes, command, where)
         words = overrides_of(document, environment, where, chosen, defaults)
     return [f"config_file={quoted(where)}", *words]
 
 
-def _chosen(flat: Mapping[str, Any], changes: Mapping[str, Any], command: str, where: str) -> dict[str, Any]:
+def _words_of_choices(document: JsonObject, changes: JsonObject, command: str, where: str) -> list[str]:
+    """Return the overrides for a file in the form of conf/experiment: ``defaults`` and settings."""
+    entries = document["defaults"]
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping | str) for entry in entries):
+        raise ConfigError(f"{where}: defaults is {entries!r}; expected a list of choices, such as `- dataset: gsm8k`")
+    chosen = {
+        str(key).removeprefix("override ").strip().lstrip("/"): name
+        for entry in entries
+        if isinstance(entry, Mapping)
+        for key, name in entry.items()
+    }
+    settings = {key: value for key, value in document.items() if key != "defaults"}
+    provider = [f"provider={PROVIDERS[command]}"] if command else []
+    return [*settings_words(chosen), *settings_words(settings), *provider, *setting_words(changes, 1)]
+
+
+def _chosen(flat: JsonObject, changes: JsonObject, command: str, where: str) -> dict[str, Any]:
     """Return ``changes`` with the generator of the command. Raises ``ConfigError`` if the file is for another one."""
     own = "claude" if generator_of(flat) == "anthropic" else generator_of(flat)
     model = str(flat.get("model") or "")
@@ -71,7 +92,7 @@ def _chosen(flat: Mapping[str, Any], changes: Mapping[str, Any], command: str, w
     return {**changes, "generator": command}
 
 
-def _words_of_experiment(name: str, flat: Mapping[str, Any], environment: Mapping[str, str], where: str) -> list[str]:
+def _words_of_experiment(name: str, flat: JsonObject, environment: Mapping[str, str], where: str) -> list[str]:
     """Return the overrides for a shipped experiment with the settings ``flat``."""
     splits = splits_in(flat.get("splits"))
     words = [f"experiment={name}", *(provider_words(flat, environment, where) if flat.get("generator") else [])]

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from bestofn.builders.config.choices import choice_of_file
 from bestofn.builders.config.composition import quoted
 from bestofn.builders.config.shipped_experiments import experiment_names
 from bestofn.builders.errors import ConfigError
@@ -22,7 +23,6 @@ from bestofn.builders.formats.nearest_match import nearest
 LOCAL_URL = "http://127.0.0.1:8000/v1"  # the default address of `bestofn serve`
 PROVIDERS = {"openai": "openai", "claude": "anthropic", "anthropic": "anthropic", "local": "openai_chat"}
 SPLITS = ("tool_calling", "math", "code", "stem", "chat", "science", "safety")
-FORMATS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
 NESTED = {
     "dataset.source": "dataset",
     "dataset.split": "splits",
@@ -157,8 +157,8 @@ def dataset_words(flat: Mapping[str, Any]) -> list[str]:
             f"dataset={'nemotron_code' if needs_origins else 'nemotron'}",
             *([f"dataset.version={version[1]}"] if version else []),
         ]
-    elif Path(source).suffix in FORMATS:
-        words = [f"dataset={FORMATS[Path(source).suffix]}", f"dataset.path={quoted(source)}"]
+    elif choice := choice_of_file(source):
+        words = [f"dataset={choice}", f"dataset.path={quoted(source)}"]
     elif "/" in source:
         words = ["dataset=hub", f"dataset.path={quoted(source)}"]
     else:

@@ -153,6 +153,30 @@ def table(path: str, split: str) -> Table:
         ) from error
 
 
+def hub_settings(path: str, split: str | None = None) -> dict[str, str]:
+    """Return the settings ``config`` and ``split`` that read a dataset of the Hub without further choices.
+
+    Raises ``SourceError`` if there is no such dataset.
+    """
+    import datasets
+
+    try:
+        configs: list[str] = datasets.get_dataset_config_names(path)
+        config = next((name for name in ("default", "main", *configs) if name in configs), None)
+        splits: list[str] = datasets.get_dataset_split_names(path, config)
+    except Exception as error:  # datasets raises many types of errors for an unknown dataset
+        raise _no_dataset(path, error) from error
+    named = {"config": config} if config and len(configs) > 1 else {}
+    return {**named, "split": split or next(name for name in (*SPLITS, *splits) if name in splits)}
+
+
+def _no_dataset(path: str, error: Exception) -> SourceError:
+    return SourceError(
+        f"{path}: there is no such file, and it cannot be read as a dataset of the Hub "
+        f"({type(error).__name__}: {_first_line(error)})."
+    )
+
+
 def hub_stream(path: str, split: str | None) -> Any:
     """Return a dataset of the Hub as a stream. Raises ``SourceError`` if it cannot be opened or ``split`` is needed."""
     try:
@@ -161,10 +185,7 @@ def hub_stream(path: str, split: str | None) -> Any:
     except SourceError:
         raise
     except Exception as error:  # datasets raises many types of errors for an unknown dataset
-        raise SourceError(
-            f"{path}: there is no such file, and it cannot be read as a dataset of the Hub "
-            f"({type(error).__name__}: {_first_line(error)})."
-        ) from error
+        raise _no_dataset(path, error) from error
 
 
 def _existing_split(path: Path, split: str) -> Path | list[Path]:

@@ -1,0 +1,134 @@
+"""``bestofn init FILE``: looks at the columns of a table and writes an experiment file for it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import yaml
+
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.choices import choice_of_file, conf_folder
+from bestofn.builders.config.command import run_command
+from bestofn.builders.config.first_experiment import Table, experiment_text
+from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.rows import hub_settings, rows
+from bestofn.builders.sources.table_parts import TableParts, table_parts
+from bestofn.scripts.catalogue import INIT
+
+LOOKED_AT = 200  # rows
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn init``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
+    run_command(INIT, init, words)
+
+
+def init(arguments: Arguments) -> None:
+    """Write the experiment file, and print what it says about the table."""
+    source = arguments.positionals["FILE"][0]
+    name = re.sub(r"[^\w-]+", "-", Path(source).name.split(".")[0]) or "dataset"
+    file = Path(arguments.text("out") or f"{name}.yaml")
+    if file.exists() and not arguments.flag("overwrite"):
+        raise ConfigError(f"{file} exists already. To replace it: overwrite=true. To write another file: out=FILE.yaml")
+    table = inspected(source, arguments.text("split"))
+    text = experiment_text(table, shlex.quote(str(file)), f"runs/{name}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    about = text.partition("\n")[2].partition("\n\n")[0]
+    print("\n".join(line[2:] for line in about.splitlines()))
+    print(f"\n{file}: written. Correct it where it is wrong.")
+
+
+def inspected(source: str, split: str | None) -> Table:
+    """Return what the first rows of ``source`` show. Raises ``ConfigError`` if it is no table that can be read."""
+    shipped = shipped_mapping(source)
+    if shipped:
+        name, settings = shipped
+        settings = {**settings, **({"split": split} if split else {})}
+        first = _first_rows(settings)
+        kinds, skipped = _references(settings)
+        return Table(source, name, settings, first, kinds, skipped, shipped=True)
+    settings, choice = _location(source, split)
+    first = _first_rows(settings)
+    if not first:
+        raise ConfigError(f"{source} has no rows, so nothing is known about its columns.")
+    parts = _asked(table_parts(first), first)
+    if not {"question", "messages"} & set(parts.columns):
+        raise ConfigError(f"{source}: no column has a question. The columns are {', '.join(first[0])}.")
+    settings |= {"columns": dict(parts.columns)}
+    if parts.group_by:
+        settings["group_by"] = parts.group_by
+    kinds, skipped = _references(settings)
+    shown = {key: value for key, value in settings.items() if key != "format"}
+    return Table(source, choice, shown, first, kinds, skipped, parts.guessed, parts.recorded)
+
+
+def shipped_mapping(source: str) -> tuple[str, JsonObject] | None:
+    """Return the name and the settings of the shipped mapping for a dataset of the Hub, if there is one."""
+    for file in sorted((conf_folder() / "dataset").glob("*.yaml")):
+        node = yaml.safe_load(file.read_text("utf-8"))
+        if node.get("path") == source and str(node.pop("_target_", "")).endswith(".Mapped"):
+            return file.stem, node
+    return None
+
+
+def _location(source: str, split: str | None) -> tuple[dict[str, object], str]:
+    """Return the settings that locate the table, and its choice in the group ``dataset``."""
+    path = Path(source).expanduser()
+    choice = choice_of_file(source) if not path.is_dir() else choice_of_file(next(map(str, path.iterdir()), ""))
+    if path.exists() and not choice:
+        raise ConfigError(f"{source}: its name does not show its format. Expected .jsonl, .json, .csv or .parquet.")
+    named: dict[str, object] = {"split": split} if split else {}
+    if path.exists() or choice:
+        return {"path": source, "format": choice, **named}, choice
+    return {"path": source, **hub_settings(source, split)}, "hub"
+
+
+def _first_rows(settings: JsonObject) -> list[Row]:
+    known = {key: settings[key] for key in ("path", "format", "config", "split") if settings.get(key)}
+    return list(islice(rows(**known), LOOKED_AT))  # type: ignore[arg-type]
+
+
+def _references(settings: JsonObject) -> tuple[Counter[str], Counter[str]]:
+    """Return how many of the first queries have each kind of reference, and the rows that were left out, by reason."""
+    from bestofn.builders.run.first_rows import reference_kind
+
+    source = Mapped(**{"max_queries": LOOKED_AT, **settings})  # type: ignore[arg-type]
+    kinds = Counter(reference_kind(query.reference) for query in source)
+    return kinds, source.skipped
+
+
+def _asked(parts: TableParts, first: Sequence[Row]) -> TableParts:
+    """Ask the user about the guessed columns, if there is a terminal. An empty reply keeps the guess."""
+    if not in_terminal():
+        return parts
+    names = list(dict.fromkeys(name for row in first for name in row))
+    columns = dict(parts.columns)
+    for part in parts.guessed:
+        print(f"The columns are {', '.join(names)}.")
+        reply = input(f"Which column has the {part}? [{columns[part]}; - for none] ").strip()
+        if reply == "-":
+            del columns[part]
+        elif reply in names:
+            columns[part] = reply
+        elif reply:
+            raise SourceError(f"there is no column {reply!r}")
+    return replace(parts, columns=columns)
+
+
+def in_terminal() -> bool:
+    """Return whether a user can answer questions."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+if __name__ == "__main__":
+    main()

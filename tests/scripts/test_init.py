@@ -1,0 +1,179 @@
+"""``bestofn init FILE``: the file that it writes builds without a change, for tables of several shapes."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from datasets import Dataset
+
+from bestofn.builders.config.experiment_files import overrides_of_file
+from bestofn.scripts import init as command
+from tests.commands import run_here
+from tests.hub_double import HubDouble, run_with_hub
+
+TOOL = {
+    "name": "weather",
+    "description": "The weather of a city.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+SHAPES = {
+    "math": (
+        [{"problem": f"What is {number} + 2?", "gold": str(number + 2), "uuid": f"u{number}"} for number in range(3)],
+        {"question": "problem", "answer": "gold", "id": "uuid"},
+        "3 with a reference answer",
+    ),
+    "unusual names": (
+        [{"word problem": f"What is {number} + 2?", "key": 1, "correct value": number + 2} for number in range(3)],
+        {"question": "word problem", "answer": "correct value"},
+        "3 with a reference answer",
+    ),
+    "code": (
+        [{"text": "Write add(a, b).", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}],
+        {"question": "text", "tests": "test_list"},
+        "1 with tests",
+    ),
+    "humaneval": (
+        [
+            {
+                "prompt": 'def add(a, b):\n    """Add."""\n',
+                "test": "def check(candidate):\n    assert candidate(1, 2) == 3",
+                "entry_point": "add",
+            }
+        ],
+        {"question": "prompt", "tests": "test"},
+        "1 with tests",
+    ),
+    "chat": (
+        [{"messages": [{"role": "user", "content": f"Hello {number}!"}]} for number in range(2)],
+        {"messages": "messages"},
+        "2 with no reference",
+    ),
+    "sharegpt": (
+        [{"conversations": [{"from": "human", "value": "Hello!"}, {"from": "gpt", "value": "Hi!"}]}],
+        {"messages": "conversations"},
+        "1 with no reference",
+    ),
+    "tools": (
+        [
+            {
+                "query": "Weather in Paris?",
+                "tools": json.dumps([TOOL]),
+                "answers": json.dumps([{"name": "weather", "arguments": {"city": "Paris"}}]),
+            }
+        ],
+        {
+            "question": "query",
+            "tools": {"path": "tools", "json": True},
+            "calls": {"path": "answers", "json": True},
+        },
+        "1 with expected calls",
+    ),
+    "choices": (
+        [{"question": "Which is largest?", "choices": ["one", "two", "three"], "answer": 2}],
+        {"question": "question", "choices": "choices", "answer": "answer"},
+        "1 with options",
+    ),
+    "options in columns": (
+        [{"question": "Which is largest?", "A": "one", "B": "two", "C": "three", "answer": "C"}],
+        {"question": "question", "choices": {"fields": {"A": "A", "B": "B", "C": "C"}}, "answer": "answer"},
+        "1 with options",
+    ),
+    "recorded answers": (
+        [{"question": "What is 1 + 2?", "answer": "3", "response": f"\\boxed{{{value}}}"} for value in (3, 4)],
+        {"question": "question", "answer": "answer", "candidate": "response"},
+        "1 with a reference answer",
+    ),
+}
+
+
+def write(folder: Path, rows: list[dict[str, object]], suffix: str = ".jsonl") -> Path:
+    """Write ``rows`` to a file of this format."""
+    file = folder / f"table{suffix}"
+    if suffix == ".parquet":
+        Dataset.from_list(rows).to_parquet(file)
+    elif suffix == ".csv":
+        with file.open("w", newline="") as opened:
+            writer = csv.DictWriter(opened, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_first_build_from_the_file_works(shape, tmp_path, monkeypatch, capsys):
+    rows, columns, kinds = SHAPES[shape]
+    monkeypatch.chdir(tmp_path)
+    command.main([write(tmp_path, rows).name])
+    assert kinds in capsys.readouterr().out
+    document = yaml.safe_load(Path("table.yaml").read_text())
+    assert document["dataset"]["columns"] == columns
+    sandbox = "local" if "tests" in columns else "none"
+    words = ["n=2", "max_error_share=1.0"] if "candidate" not in columns else []
+    done = run_here(["build", "--from-yaml", "table.yaml", f"sandbox={sandbox}", *words], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
+def test_other_formats_are_read(suffix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows, columns, _ = SHAPES["math"]
+    command.main([write(tmp_path, rows, suffix).name, "out=conf/mine.yaml"])
+    words = overrides_of_file(Path("conf/mine.yaml"))
+    assert f"dataset={suffix[1:]}" in words
+    assert {f"dataset.columns.{part}='{name}'" for part, name in columns.items()} <= set(words)
+
+
+def test_a_file_is_not_replaced_and_an_unknown_table_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, SHAPES["math"][0])
+    Path("table.yaml").write_text("mine")
+    for words, message in (
+        (["table.jsonl"], "table.yaml exists already"),
+        (["missing.jsonl"], "there is no such file"),
+        (["empty.jsonl"], "has no rows"),
+        (["numbers.jsonl"], "no column has a question. The columns are a, b"),
+    ):
+        Path("empty.jsonl").write_text("")
+        Path("numbers.jsonl").write_text('{"a": 1, "b": 2}\n')
+        with pytest.raises(SystemExit):
+            command.main(words)
+        assert message in capsys.readouterr().err
+    assert Path("table.yaml").read_text() == "mine"
+
+
+def test_in_a_terminal_guesses_are_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, SHAPES["unusual names"][0])
+    replies = iter(["", "key"])
+    monkeypatch.setattr("builtins.input", lambda _: next(replies))
+    monkeypatch.setattr(command, "in_terminal", lambda: True)
+    command.main(["table.jsonl"])
+    assert yaml.safe_load(Path("table.yaml").read_text())["dataset"]["columns"] == {
+        "question": "word problem",
+        "answer": "key",
+    }
+
+
+def test_a_dataset_of_the_hub(tmp_path):
+    program = (
+        "import os, sys; from bestofn.scripts import init; os.chdir(sys.argv[1])\n"
+        "init.main(['me/sums']); print(open('sums.yaml').read())"
+    )
+    with HubDouble() as hub:
+        hub.created.append({"name": "me/sums"})
+        for split in ("train", "test"):
+            hub.files[f"{split}.jsonl"] = "".join(json.dumps(row) + "\n" for row in SHAPES["math"][0]).encode()
+        text = run_with_hub(hub, tmp_path, program, str(tmp_path))
+    assert "- override /dataset: hub" in text
+    assert "path: me/sums" in text
+    assert "split: train" in text
+
+
+def test_a_dataset_with_a_shipped_mapping_uses_it():
+    name, settings = command.shipped_mapping("openai/gsm8k")
+    assert (name, settings["config"]) == ("gsm8k", "main")
+    assert command.shipped_mapping("me/sums") is None
