@@ -201,8 +201,11 @@ _STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError, 
 
 EXTRAS = {  # package -> the extra of bestofn that installs it
     "accelerate": "local",
+    "azure": "azure",
+    "boto3": "bedrock",
     "datasketch": "screen",
     "fastapi": "serve",
+    "google": "vertex",
     "peft": "peft",
     "ray": "ray",
     "s3fs": "s3",

@@ -23,6 +23,7 @@ class Sent:
     headers: Mapping[str, str]
     raw: bytes
     query: Mapping[str, str] = field(default_factory=dict)
+    raw_path: str = ""  # as it was sent, with its query
 
     @property
     def body(self) -> Any:
@@ -71,7 +72,8 @@ class WireServer(ServerThread):
         return listening_app(web.route("*", "/{path:.*}", self._handle))
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        sent = Sent(request.method, request.path, dict(request.headers), await request.read(), dict(request.query))
+        headers, query, raw_path = dict(request.headers), dict(request.query), request.raw_path
+        sent = Sent(request.method, request.path, headers, await request.read(), query, raw_path)
         self.sent.append(sent)
         answer = self.answer(sent)
         if answer.after_s:

@@ -128,7 +128,7 @@ class HttpService(ABC):
         return [*([key] if key else []), *long, *credentials_in(self._url)]
 
     async def __aenter__(self) -> Self:
-        key = (self._api_key or os.environ.get(self.key_variable) or "").strip()  # files of secrets end with a newline
+        key = self.key = (self._api_key or os.environ.get(self.key_variable) or "").strip()  # files end with a newline
         if not key and self.key_required and self.base_url == self.public_url:
             raise AuthenticationError(
                 f"no API key for {self.base_url}: the environment variable {self.key_variable} is not set. "
@@ -146,8 +146,8 @@ class HttpService(ABC):
         self.http = HttpTransport(
             self._url, headers, self.limits, secrets=secrets, raw_log=self._raw_log, config_key=self.config_key
         )
-        await self.http.__aenter__()
         self._sender = self._sender_with(headers)
+        await self.http.__aenter__()
         return self
 
     def _sender_with(self, headers: dict[str, str]) -> Sender:
@@ -263,7 +263,8 @@ class HttpBatchService(HttpService):
     def _sender_with(self, headers: dict[str, str]) -> Sender:
         if self.transport == "direct":
             return self.http
-        from bestofn.builders.providers.sdk_transport import SdkTransport, client_settings
+        from bestofn.builders.providers.sdk_transport import SdkTransport, client_settings, own_errors
 
         settings = client_settings(self.http, self._url, headers, self.limits.timeout_s)
-        return SdkTransport(self.sdk_client(settings), self.config_key)
+        with own_errors(self.config_key):
+            return SdkTransport(self.sdk_client(settings), self.config_key)

@@ -41,6 +41,7 @@ from bestofn.builders.sampling.repairs import collected, note
 
 if TYPE_CHECKING:
     import aiohttp
+    import yarl
 
 CONNECT_S = 10.0
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
@@ -123,7 +124,7 @@ class HttpTransport:
         """Return the URL of the endpoint ``path``, which is relative to the base URL."""
         return with_path(self._url, path)
 
-    async def send(self, method: str, url: str, *, most: float | None = None, **options: Any) -> Reply:
+    async def send(self, method: str, url: str | yarl.URL, *, most: float | None = None, **options: Any) -> Reply:
         """Send a request with ``options`` for aiohttp to ``url`` and return the reply. Raises the errors of ``post``.
 
         ``most`` is the size limit of the reply in bytes; the default is ``limits.reply_mb``. Redirects are not
@@ -155,7 +156,7 @@ class HttpTransport:
         seconds = time.perf_counter() - started
         if self._raw_log:
             sent = options.get("data")
-            self._write_log(method, url, sent if isinstance(sent, bytes) else b"", status, body, seconds)
+            self._write_log(method, str(url), sent if isinstance(sent, bytes) else b"", status, body, seconds)
         if 300 <= status < 400:
             target = self.redacted(headers.get("location", "an unknown address"))
             raise RedirectRefused(

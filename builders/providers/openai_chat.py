@@ -13,6 +13,7 @@ from bestofn.builders.formats.inline_thinking import answer_parts
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import OpenAIBatches
+from bestofn.builders.providers.bearer_tokens import BearerTokens
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
@@ -41,7 +42,8 @@ class OpenAIChat(HttpBatchService):
     If a server returns fewer completions than requested, the sampler requests the missing ones. If ``base_url`` is
     None, the environment variable ``OPENAI_BASE_URL`` is used; if that is not set, OpenAI's own URL is used.
     ``max_tokens_field`` is the server's name for the token limit. None means ``max_completion_tokens`` for OpenAI and
-    ``max_tokens`` for other servers. For the other settings, see ``HttpBatchService``.
+    ``max_tokens`` for other servers. ``bearer`` is the source of a token that expires (see ``bearer_tokens``); the
+    SDK then sends the requests. For the other settings, see ``HttpBatchService``.
     """
 
     name = "openai_chat"
@@ -49,7 +51,8 @@ class OpenAIChat(HttpBatchService):
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
     key_variable = "OPENAI_API_KEY"
-    operational = (*HttpBatchService.operational, "max_tokens_field")
+    batch_endpoint = "/v1/chat/completions"
+    operational = (*HttpBatchService.operational, "max_tokens_field", "bearer")
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class OpenAIChat(HttpBatchService):
         base_url: str | None = None,
         service: str | None = None,
         api_key: str | None = None,
+        bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
         headers: Mapping[str, str] | None = None,
@@ -79,9 +83,12 @@ class OpenAIChat(HttpBatchService):
             batching=batching,
             free=free,
             raw_log=raw_log,
-            transport=transport,
+            transport="sdk" if bearer else transport,
             max_n=max_n,
         )
+        if api_key and bearer:
+            raise ValueError("api_key and bearer are both set; expected one of them")
+        self._tokens = BearerTokens(bearer) if bearer else None
         own = self.base_url == self.public_url
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
@@ -89,11 +96,15 @@ class OpenAIChat(HttpBatchService):
         """Return the client of the official SDK with ``settings``."""
         from bestofn.builders.providers.sdk_clients import openai_client
 
-        return openai_client(**settings)
+        return openai_client(self._tokens.open() if self._tokens else None, **settings)
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """Return the header that contains the key; with ``bearer``, the SDK sends the token instead."""
+        return {} if self._tokens else super().key_headers(key)
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        return OpenAIBatches(self.http, "/v1/chat/completions")
+        return OpenAIBatches(self.http, self.batch_endpoint)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 from urllib.parse import parse_qsl
 
 import httpx2
+import yarl
 
 from bestofn.builders.errors import AuthenticationError, BestofnError, ConnectionFailed, ProviderError, missing_extra
 from bestofn.builders.providers.content_encoding import ACCEPTED
@@ -62,7 +63,8 @@ class HttpWire(httpx2.AsyncBaseTransport):
             del request.headers["authorization"]
         self._remember(request.headers)
         data = await request.aread()
-        url = str(request.url.copy_with(userinfo=b""))  # httpx2 has made a header of the user name
+        plain = request.url.copy_with(userinfo=b"")  # httpx2 has made a header of the user name
+        url = yarl.URL(str(plain), encoded=True)  # the signature covers the URL, so it must not be encoded again
         reply = await self._http.send(request.method, url, most=self._most, data=data, headers=request.headers)
         headers = [(name, value) for name, value in reply.headers.items() if name.lower() not in TRANSFER_HEADERS]
         return httpx2.Response(

@@ -26,6 +26,11 @@ SETTINGS = {  # what a choice cannot know by itself
     "reward": ["reward.model=some-model", "reward.path=some-folder"],
     "hub": ["hub.repo=someone/something"],
 }
+PLACES = {
+    "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com",
+    "AWS_REGION": "eu-north-1",
+    "GOOGLE_CLOUD_PROJECT": "p",
+}
 PARTS = {("verifier", "refusals")}  # a part of the verifiers, not one of them
 
 
@@ -54,7 +59,11 @@ def created(config: dict[str, Any], out: Path) -> pipeline.Run:
     ("group", "choice"),
     [(group, choice) for group in GROUPS for choice in choices(group) if (group, choice) not in PARTS],
 )
-def test_every_choice_composes_and_assembles(group: str, choice: str, tmp_path: Path) -> None:
+def test_every_choice_composes_and_assembles(
+    group: str, choice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in PLACES.items():
+        monkeypatch.setenv(variable, value)
     overrides = words(group, choice)
     if (group, choice) == ("persona", "file"):
         (tmp_path / "pirate.md").write_text("You answer like a pirate.")

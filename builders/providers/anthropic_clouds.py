@@ -1,0 +1,171 @@
+"""Claude on Amazon Bedrock and Google Vertex, through Anthropic's clients. The clients have no batch API.
+
+Selected with ``provider=bedrock`` and ``provider=vertex``. The credentials come from the usual places of boto3 and
+google-auth.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from bestofn.builders.errors import require
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.sampling.limiter import RateLimits
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropicBedrock, AsyncAnthropicVertex
+
+    from bestofn.builders.providers.sdk_transport import ClientSettings
+
+VERTEX_REGIONS = {
+    "global": "aiplatform.googleapis.com",
+    "us": "aiplatform.us.rep.googleapis.com",
+    "eu": "aiplatform.eu.rep.googleapis.com",
+}
+"""The regions of Vertex whose host does not begin with their name."""
+
+
+class AnthropicCloud(AnthropicMessages):
+    """Claude in a cloud. The address of the service depends on its region."""
+
+    public_url = ""
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """Return no header; the SDK sends the credentials, and the version of the API is in the body."""
+        return {}
+
+
+class BedrockMessages(AnthropicCloud):
+    """Claude on Amazon Bedrock. ``model`` is a model id or the ARN of an inference profile.
+
+    Requests are signed with the credentials of boto3 (environment, ``profile``, role of the machine), or sent with the
+    key in ``api_key`` or ``AWS_BEARER_TOKEN_BEDROCK``. ``region`` is read from AWS's settings if it is None. For the
+    other settings, see ``AnthropicMessages``.
+    """
+
+    name = "anthropic_bedrock"
+    url_variable = "ANTHROPIC_BEDROCK_BASE_URL"
+    key_variable = "AWS_BEARER_TOKEN_BEDROCK"
+    operational = (*AnthropicMessages.operational, "profile")
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        region: str | None = None,
+        profile: str | None = None,
+        base_url: str | None = None,
+        service: str | None = None,
+        api_key: str | None = None,
+        thinking: Literal["adaptive", "disabled"] | None = None,
+        temperature: Literal["omit", "send"] = "omit",
+        cache: Literal["5m", "1h"] | None = None,
+        headers: Mapping[str, str] | None = None,
+        limits: RateLimits = RateLimits(),
+        free: bool | None = None,
+        raw_log: str | None = None,
+    ) -> None:
+        self._profile = profile
+        self._region = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        if not self._region:
+            self._region = _region_of(profile)
+        super().__init__(
+            model=model,
+            base_url=base_url
+            or os.environ.get(self.url_variable)
+            or f"https://bedrock-runtime.{self._region}.amazonaws.com",
+            service=service,
+            api_key=api_key,
+            thinking=thinking,
+            temperature=temperature,
+            cache=cache,
+            headers=headers,
+            limits=limits,
+            free=free,
+            raw_log=raw_log,
+            transport="sdk",
+        )
+
+    def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicBedrock:
+        """Return the client of the official SDK with ``settings``."""
+        from bestofn.builders.providers.sdk_clients import bedrock_client
+
+        assert self._region
+        return bedrock_client(self.key, self._region, self._profile, **settings)
+
+
+class VertexMessages(AnthropicCloud):
+    """Claude on Google Vertex. ``region`` is for example ``global`` or ``europe-west1``; ``project`` is an id.
+
+    If they are None, ``CLOUD_ML_REGION`` and ``ANTHROPIC_VERTEX_PROJECT_ID`` or ``GOOGLE_CLOUD_PROJECT`` are used. The
+    credentials are Google's default credentials, or an access token in ``api_key``. For the other settings, see
+    ``AnthropicMessages``.
+    """
+
+    name = "anthropic_vertex"
+    url_variable = "ANTHROPIC_VERTEX_BASE_URL"
+    key_variable = "CLOUDSDK_AUTH_ACCESS_TOKEN"
+    operational = (*AnthropicMessages.operational, "project")
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        region: str | None = None,
+        project: str | None = None,
+        base_url: str | None = None,
+        service: str | None = None,
+        api_key: str | None = None,
+        thinking: Literal["adaptive", "disabled"] | None = None,
+        temperature: Literal["omit", "send"] = "omit",
+        cache: Literal["5m", "1h"] | None = None,
+        headers: Mapping[str, str] | None = None,
+        limits: RateLimits = RateLimits(),
+        free: bool | None = None,
+        raw_log: str | None = None,
+    ) -> None:
+        self._region = region or os.environ.get("CLOUD_ML_REGION") or ""
+        variables = ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
+        self._project = project or next(filter(None, map(os.environ.get, variables)), "")
+        if not self._region:
+            raise ValueError("region is not set; expected a region such as global, or CLOUD_ML_REGION")
+        if not self._project:
+            raise ValueError(f"project is not set; expected the id of a project, or {' or '.join(variables)}")
+        host = VERTEX_REGIONS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
+        super().__init__(
+            model=model,
+            base_url=base_url or os.environ.get(self.url_variable) or f"https://{host}/v1",
+            service=service,
+            api_key=api_key,
+            thinking=thinking,
+            temperature=temperature,
+            cache=cache,
+            headers=headers,
+            limits=limits,
+            free=free,
+            raw_log=raw_log,
+            transport="sdk",
+        )
+
+    def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicVertex:
+        """Return the client of the official SDK with ``settings``."""
+        from bestofn.builders.providers.sdk_clients import vertex_client
+
+        return vertex_client(self.key, self._region, self._project, **settings)
+
+
+def _region_of(profile: str | None) -> str:
+    """Return the region in AWS's configuration files. Raises ``ValueError`` if they have none."""
+    require("boto3")
+    from botocore.exceptions import ProfileNotFound
+    from botocore.session import Session
+
+    try:
+        region = Session(profile=profile).get_config_variable("region")
+    except ProfileNotFound as error:
+        raise ValueError(f"profile is {profile!r}, which AWS's configuration files do not have") from error
+    if not region:
+        raise ValueError("region is not set; expected a region such as us-east-1, AWS_REGION, or one in AWS's files")
+    return region

@@ -1,0 +1,88 @@
+"""Chat Completions of Azure OpenAI, through OpenAI's client. Selected with ``provider=azure_openai``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from bestofn.builders.errors import AuthenticationError
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.provider import Batching, Mode
+
+if TYPE_CHECKING:
+    from openai import AsyncAzureOpenAI
+
+    from bestofn.builders.providers.sdk_transport import ClientSettings
+
+API_VERSION = "2024-10-21"  # the newest version that is not a preview
+TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"
+
+
+class AzureOpenAI(OpenAIChat):
+    """A deployment of Azure OpenAI. ``model`` is its name; ``base_url`` is ``https://RESOURCE.openai.azure.com``.
+
+    Without ``base_url``, the environment variable ``AZURE_OPENAI_ENDPOINT`` is used; without ``api_version``,
+    ``OPENAI_API_VERSION``. Credentials: ``api_key`` or ``AZURE_OPENAI_API_KEY``; ``bearer="entra"`` for the identity of
+    the user or the machine; or a token in ``AZURE_OPENAI_AD_TOKEN``. For the other settings, see ``OpenAIChat``.
+    """
+
+    name = "azure_openai"
+    public_url = ""
+    url_variable = "AZURE_OPENAI_ENDPOINT"
+    key_variable = "AZURE_OPENAI_API_KEY"
+    batch_endpoint = "/chat/completions"
+    operational = (*OpenAIChat.operational, "api_version")
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        api_version: str | None = None,
+        service: str | None = None,
+        api_key: str | None = None,
+        bearer: str | None = None,
+        max_n: int = 128,
+        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens",
+        headers: Mapping[str, str] | None = None,
+        limits: RateLimits = RateLimits(),
+        mode: Mode = "online",
+        batching: Batching = Batching(),
+        free: bool | None = None,
+        raw_log: str | None = None,
+    ) -> None:
+        super().__init__(
+            model=model,
+            base_url=base_url,
+            service=service,
+            api_key=api_key,
+            bearer=bearer,
+            max_n=max_n,
+            max_tokens_field=max_tokens_field,
+            headers=headers,
+            limits=limits,
+            mode=mode,
+            batching=batching,
+            free=free,
+            raw_log=raw_log,
+            transport="sdk",
+        )
+        self._api_version = api_version or os.environ.get("OPENAI_API_VERSION") or API_VERSION
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """Return no header; the SDK sends the key."""
+        return {}
+
+    def sdk_client(self, settings: ClientSettings) -> AsyncAzureOpenAI:
+        """Return the client of the SDK. Raises ``AuthenticationError`` if there are no credentials."""
+        from bestofn.builders.providers.sdk_clients import azure_client
+
+        if not (self.key or self._tokens or os.environ.get(TOKEN_VARIABLE)):
+            raise AuthenticationError(
+                f"no credentials for {self.base_url}: set {self.key_variable} or {TOKEN_VARIABLE}, or "
+                f"{self.config_key}.bearer=entra."
+            )
+        token = self._tokens.open() if self._tokens else None
+        return azure_client(self.key, self._api_version, token, **settings)

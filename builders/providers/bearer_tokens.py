@@ -1,0 +1,106 @@
+"""Bearer tokens that expire: from Microsoft Entra, from Google, or from a command. Used by OpenAI's clients.
+
+``provider.bearer`` is ``entra``, ``entra:SCOPE``, ``google`` or ``command:WORDS``. The credentials come from the usual
+places of azure-identity and google-auth: environment variables, files, the login of ``az`` or ``gcloud``, the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC
+from typing import Any
+
+from bestofn.builders.errors import AuthenticationError, require
+
+ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
+GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+COMMAND_S = 300.0  # the token of a command is used for this long
+COMMAND_LIMIT_S = 60.0
+EARLY_S = 300.0  # a token is replaced this long before it expires
+
+FORM = re.compile(r"entra(:\S+)?|google|command:\s*\S.*")
+
+Token = tuple[str, float]
+"""A token and the time when it expires, in seconds since 1970."""
+
+
+class BearerTokens:
+    """Returns the token of ``source`` when called, and fetches a new one before it expires.
+
+    Raises ``ValueError`` if ``source`` is not one of the forms above.
+    """
+
+    def __init__(self, source: str) -> None:
+        if not FORM.fullmatch(source):
+            raise ValueError(f"bearer is {source!r}; expected entra, entra:SCOPE, google or command:WORDS")
+        self._kind, _, self._rest = source.partition(":")
+
+    def open(self) -> BearerTokens:
+        """Load the library that fetches the tokens. Raises ``ModuleNotFoundError`` if it is not installed."""
+        make = {"entra": _from_entra, "google": _from_google, "command": _from_command}[self._kind]
+        self._fetch = make(self._rest)
+        self._token, self._until = "", 0.0
+        self._lock = asyncio.Lock()
+        return self
+
+    async def __call__(self) -> str:
+        """Return a valid token."""
+        async with self._lock:
+            if time.time() >= self._until:
+                self._token, expires = await asyncio.to_thread(self._fetch)
+                self._until = expires - min(EARLY_S, (expires - time.time()) / 10)
+            return self._token
+
+
+def _from_entra(scope: str) -> Callable[[], Token]:
+    require("azure")
+    require("azure.identity")
+    from azure.identity import DefaultAzureCredential
+
+    credential = DefaultAzureCredential()
+
+    def fetch() -> Token:
+        token = credential.get_token(scope or ENTRA_SCOPE)
+        return token.token, float(token.expires_on)
+
+    return fetch
+
+
+def _from_google(rest: str) -> Callable[[], Token]:
+    require("google")
+    require("google.auth")
+    import google.auth
+    from google.auth.transport.requests import Request
+
+    found: list[Any] = []
+
+    def fetch() -> Token:
+        if not found:
+            found.append(google.auth.default(scopes=[GOOGLE_SCOPE])[0])
+        found[0].refresh(Request())
+        return found[0].token, found[0].expiry.replace(tzinfo=UTC).timestamp()
+
+    return fetch
+
+
+def _from_command(words: str) -> Callable[[], Token]:
+    def fetch() -> Token:
+        try:
+            done = subprocess.run(
+                shlex.split(words), capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=True
+            )
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            errors = str(getattr(error, "stderr", None) or "").strip()[-500:]
+            raise AuthenticationError(
+                f"the command of bearer={words!r} failed: {type(error).__name__}: {errors}"
+            ) from error
+        if not done.stdout.strip():
+            raise AuthenticationError(f"the command of bearer={words!r} printed nothing; expected a token")
+        return done.stdout.strip(), time.time() + COMMAND_S
+
+    return fetch
