@@ -5,8 +5,6 @@ Most files in ``conf/dataset`` use it. ``columns`` reads single values, ``rows``
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +23,6 @@ from bestofn.builders.records import (
     Reference,
     ReferenceSource,
     Row,
-    Tool,
     content_text,
 )
 from bestofn.builders.sources.choice_columns import ChoiceColumns, Options
@@ -37,7 +34,16 @@ from bestofn.builders.sources.limits import shares_of
 from bestofn.builders.sources.origins import Origins, Problem
 from bestofn.builders.sources.rows import is_one_split, rows
 from bestofn.builders.sources.usual_columns import column_uses, usual_columns
-from bestofn.builders.sources.values import Turns, accepted_answers, as_list, is_content, prompt_of, unwrapped
+from bestofn.builders.sources.values import (
+    Turns,
+    accepted_answers,
+    as_list,
+    content_id,
+    is_content,
+    prompt_of,
+    recorded_answers,
+    unwrapped,
+)
 
 log = logging.getLogger(__name__)
 
@@ -279,7 +285,7 @@ class Mapped:
         rubric, recorded = as_list(self._value(row, "rubric")), self._value(row, "candidates")
         kept: dict[str, object] = {"rubric": rubric} if rubric else {}
         if recorded is not None:
-            return kept | {"candidates": as_list(recorded)}
+            return kept | {"candidates": recorded_answers(recorded)}
         if "candidate" in self.columns and not self.group_by:
             return kept | {"candidates": [self._value(row, "candidate")]}
         return kept
@@ -384,12 +390,6 @@ class Mapped:
         elif isinstance(answer, str) and "####" in answer:
             answer = after_hashes(answer)
         return None if answer is None else str(answer)
-
-
-def content_id(split: str, messages: Sequence[Message], tools: Sequence[Tool | str]) -> str:
-    """Return a query id that depends only on split, messages and tools, not on the order of the rows."""
-    text = json.dumps([split, list(messages), list(tools)], sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _domain_of(reference: Reference, has_tools: bool) -> str:

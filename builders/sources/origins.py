@@ -56,8 +56,12 @@ class Origins:
     def problem(self, pointer: object) -> Problem | str:
         """Return the problem at ``pointer``, ``{"dataset", "split", "index"}``, or the reason if it is missing.
 
+        The pointer may contain the row instead of its place: ``{"dataset", "row"}``.
+
         Raises ``SourceError`` if the table cannot be opened, so that a failed download is not counted as missing rows.
         """
+        if isinstance(pointer, Mapping) and "row" in pointer and pointer["dataset"] in ORIGINS:
+            return _problem(pointer["dataset"], pointer["row"])
         if not isinstance(pointer, Mapping) or not {"dataset", "split", "index"} <= set(pointer):
             return "question is '-' and names no origin"
         name, split, index = str(pointer["dataset"]), str(pointer["split"]), _index(pointer["index"])

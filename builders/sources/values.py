@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from bestofn.builders.records import Message, content_text
+from bestofn.builders.records import Message, Tool, content_text
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
 Turns = Literal["first", "last"]
@@ -35,6 +36,13 @@ def accepted_answers(value: object) -> list[str]:
     if isinstance(value, str) and not all(isinstance(item, str) for item in items):
         items = [value]
     return [str(item) for item in items if item is not None and str(item).strip()]
+
+
+def recorded_answers(value: object) -> list[object]:
+    """Return the recorded answers in ``value``. The items of inner lists of texts are answers, too."""
+    items = as_list(value)
+    texts = [isinstance(item, list) and all(isinstance(text, str) for text in item) for item in items]
+    return [one for item, inner in zip(items, texts, strict=True) for one in (as_list(item) if inner else [item])]
 
 
 def unwrapped(answer: object) -> object:
@@ -66,6 +74,12 @@ def is_content(content: object) -> bool:
     if isinstance(content, list | tuple):
         return all(isinstance(part, Mapping) for part in content)
     return content is None or isinstance(content, str)
+
+
+def content_id(split: str, messages: Sequence[Message], tools: Sequence[Tool | str]) -> str:
+    """Return a query id that depends only on split, messages and tools, not on the order of the rows."""
+    text = json.dumps([split, list(messages), list(tools)], sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _message(item: object) -> Message | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.records import Query
 from bestofn.verifiers.constraints.specs import read_constraints
 from tests.builders.sources.dataset_files import packed, written
+from tests.builders.sources.published_rows import HERMES_CALLS, PUBLISHED, TOOLACE_CALLS
 
 
 def shipped(name: str, path: Path, *more: str) -> list[Query]:
@@ -162,37 +163,6 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
         {"recorded": 4},
     ),
     (
-        "toolace",
-        [
-            {
-                "system": 'You may call [these] functions:\n[{"name": "w", "description": "d", "parameters": '
-                '{"type": "dict", "properties": {"city": {"type": "string"}}}}]\nReply as [f(a=1)].',
-                "conversations": [
-                    {"from": "user", "value": f"Weather in Oslo, day {i}?"},
-                    {"from": "assistant", "value": '[w(city="Oslo")]'},
-                ],
-            }
-            for i in range(3)
-        ],
-        {"calls": 1, "tool": "w", "text": "Weather in Oslo, day 0?"},
-    ),
-    (
-        "hermes",
-        [
-            {
-                "id": f"h{i}",
-                "conversations": [
-                    {"from": "system", "value": "<tools>…</tools>"},
-                    {"from": "human", "value": "Weather in Oslo?"},
-                    {"from": "gpt", "value": '<tool_call>\n{"name": "w", "arguments": {"city": "Oslo"}}\n</tool_call>'},
-                ],
-                "tools": json.dumps([{"type": "function", "function": {"name": "w", "parameters": {}}}]),
-            }
-            for i in range(3)
-        ],
-        {"calls": 1, "tool": "w", "id": "h0", "text": "Weather in Oslo?"},
-    ),
-    (
         "helpsteer",
         [{"prompt": f"Say {i // 2}. " + "Please. " * 20, "response": f"a{i}", "helpfulness": 3} for i in range(6)],
         {"recorded": 2},
@@ -229,6 +199,7 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
     ),
     ("sharegpt", [{"conversations": [{"from": "human", "value": f"hi {i}"}]} for i in range(3)], {"text": "hi 0"}),
     ("messages", [{"messages": [{"role": "user", "content": f"hi {i}"}]} for i in range(3)], {"text": "hi 0"}),
+    *PUBLISHED,
 ]
 
 
@@ -253,6 +224,14 @@ def test_a_shipped_mapping_reads_its_schema(name: str, rows: list, expected: Map
     }
     assert {key: found[key] for key in expected} == expected
     assert query.text
+
+
+@pytest.mark.parametrize(("name", "expected"), [("hermes", HERMES_CALLS), ("toolace", TOOLACE_CALLS)])
+def test_calls_are_read_in_every_form_of_a_dataset(name: str, expected: Sequence[Any], tmp_path: Path) -> None:
+    rows = next(rows for shipped_name, rows, _ in PUBLISHED if shipped_name == name)
+    queries = shipped(name, written(tmp_path / "rows.jsonl", rows))
+    calls = [query.reference.calls and [call["arguments"] for call in query.reference.calls] for query in queries]
+    assert calls == list(expected)
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in (conf_folder() / "dataset").glob("*.yaml")))

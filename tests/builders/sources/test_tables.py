@@ -10,8 +10,8 @@ import pytest
 from datasets import Dataset
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.sources.mapped import Mapped, content_id
-from bestofn.builders.sources.values import prompt_of
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.values import content_id, prompt_of
 from tests.builders.sources.dataset_files import written
 
 PROBLEMS = [{"id": f"p{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(10)]
@@ -74,11 +74,17 @@ def test_rows_without_a_question_are_counted_by_reason(tmp_path: Path) -> None:
         [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "And this?"}],
         [{"role": "assistant", "content": "No user here."}],
         [{"role": "user", "content": [{"type": "text", "text": "In parts?"}]}],
+        [{"role": "user", "content": 7}],
     ]
     file = written(tmp_path / "a.jsonl", [{"id": str(i), "messages": json.dumps(m)} for i, m in enumerate(talk)])
     source = Mapped(str(file), columns={"messages": {"path": "messages", "json": True}})
     assert [query.text for query in source] == ["Fine?", "And this?", "In parts?"]
-    assert source.skipped == {"empty question": 2, "question is '-'": 1, "no user message": 1}
+    assert source.skipped == {
+        "empty question": 2,
+        "question is '-'": 1,
+        "no user message": 1,
+        "content of a message is not a text": 1,
+    }
     other = Mapped(str(written(tmp_path / "b.jsonl", [{"question": 3}, {"question": 4}])))
     assert list(other) == []
     assert other.skipped == {"question is not a text": 2}
