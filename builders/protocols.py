@@ -12,7 +12,7 @@ Optional features have separate protocols (``ReportsSkipped``, ``ReportsDropped`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -24,6 +24,7 @@ from bestofn.builders.records import (
     Execution,
     JsonObject,
     Judged,
+    Message,
     Pair,
     Program,
     Query,
@@ -200,6 +201,23 @@ class Tools(Protocol):
 
         Wrong arguments raise nothing: ``ToolResult.error`` holds the reason, and ``content`` is the text for the model.
         """
+        ...
+
+
+@runtime_checkable
+class User(Protocol):
+    """Plays the user of a dialogue whose query describes one."""
+
+    def of_query(self, query: Query, sampler: Sampler) -> Callable[[Sequence[Message]], Awaitable[str | None]] | None:
+        """Return a function that replies to the messages of a dialogue; None if the query describes no user.
+
+        The function returns None when the user ends the dialogue. ``sampler`` is the model of the run, for a user that
+        has no other model.
+        """
+        ...
+
+    def plan(self, sampler: Sampler, dialogues: int, most: int) -> PlannedCalls:
+        """Return the calls for ``dialogues`` dialogues with at most ``most`` messages in all; for estimates."""
         ...
 
 

@@ -9,9 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bestofn.builders.records import JsonObject
+from bestofn.builders.formats.tool_calls import call_arguments, call_name
+from bestofn.builders.records import Candidate, JsonObject, Query
 from bestofn.verifiers.tool_matching import maximum_matching
 from bestofn.verifiers.tool_values import equal_values
+
+
+class UnknownState(Exception):
+    """The final state of an answer cannot be computed. The message is the reason."""
+
+
+async def final_state_of(query: Query, candidate: Candidate) -> JsonObject:
+    """Return the changes that the calls of an answer made in the mock world.
+
+    A sampled answer has them in its detail. The calls of a recorded answer are run again in a new world. Raises
+    ``UnknownState`` if this is not possible.
+    """
+    known = candidate.detail.get("state")
+    if known is not None:
+        return known
+    from bestofn.sandbox.tools.mock_tools import MockTools  # its import takes long
+
+    world = MockTools().fresh(int(query.metadata.get("world_seed") or 0), query.tools)
+    for made in candidate.tool_calls:
+        try:
+            arguments = call_arguments(made)
+        except ValueError:
+            continue  # no tool could run this call
+        result = await world.call(call_name(made), arguments)
+        if result.source not in ("deterministic", "refused"):
+            raise UnknownState(f"{call_name(made)} is not a tool of the mock world, so its call cannot be run again")
+    return world.changes()
 
 
 def state_differences(expected: JsonObject, state: JsonObject) -> list[str]:

@@ -38,10 +38,18 @@ def refused_calls(candidate: Candidate) -> list[bool]:
     return [of_id.popleft() if of_id else False for of_id in by_call]
 
 
+def broken_tool(candidate: Candidate) -> str:
+    """Return the first failure of a mock tool that bestofn itself caused; "" if there is none."""
+    for result in candidate.detail.get("tool_results") or ():
+        if isinstance(result, Mapping) and result.get("source") == "failed":
+            return f"{result.get('name')}: {result.get('error')}"
+    return ""
+
+
 def corrected_calls(candidate: Candidate) -> list[bool]:
     """Return, for each call in order, whether its recorded result is an error and the same tool is called again."""
     names = [call_name(call) for call in candidate.tool_calls]
-    failed = _failed_calls(candidate)
+    failed = failed_calls(candidate)
     return [failed[at] and any(same_name(name, later) for later in names[at + 1 :]) for at, name in enumerate(names)]
 
 
@@ -51,7 +59,7 @@ def turns_of_calls(candidate: Candidate) -> list[int]:
     return [turn for turn, refused in zip(turns, refused_calls(candidate), strict=True) if not refused]
 
 
-def _failed_calls(candidate: Candidate) -> list[bool]:
+def failed_calls(candidate: Candidate) -> list[bool]:
     """Return, for each call in order, whether its result in the messages is an error."""
     open_calls: list[tuple[str, int]] = []
     failed: list[bool] = []

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,8 +16,8 @@ from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSour
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tool_matching import Matching, Order, difference, match
 from bestofn.verifiers.tool_schema import MadeCall, examine, same_name
-from bestofn.verifiers.tool_state import state_differences
-from bestofn.verifiers.tool_trace import corrected_calls, refused_calls, turns_of_calls
+from bestofn.verifiers.tool_state import UnknownState, final_state_of, state_differences
+from bestofn.verifiers.tool_trace import broken_tool, corrected_calls, refused_calls, turns_of_calls
 from bestofn.verifiers.tool_values import contains_fact
 
 Finding = tuple[bool | None, str]
@@ -93,7 +93,7 @@ class ToolVerifier:
                 found = self._check_calls(reference.calls, calls, tools, candidate, detail)
                 findings.append((None, f"{found[1]}; {_INEXACT}") if found[0] and not written.exact else found)
             if reference.state is not None:
-                findings.append(_check_state(reference.state, candidate, detail))
+                findings.append(await check_state(reference.state, query, candidate, detail))
             if reference.facts:
                 findings.append(_check_facts(reference.facts, candidate.text))
         if not findings:
@@ -106,7 +106,7 @@ class ToolVerifier:
         detail["rule"] = "; ".join(part for part, given in compared.items() if given)
         failed = [reason for holds, reason in findings if holds is False]
         undecided = [reason for holds, reason in findings if holds is None]
-        broken = _broken_tool(candidate)
+        broken = broken_tool(candidate)
         if failed and broken:
             reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
             return Verdict("error", 0.0, reason, self.name, detail)
@@ -204,16 +204,12 @@ def _may_be_lookups(
     )
 
 
-def _broken_tool(candidate: Candidate) -> str:
-    """Return the first failure of a mock tool that bestofn itself caused; "" if there is none."""
-    for result in candidate.detail.get("tool_results") or ():
-        if isinstance(result, Mapping) and result.get("source") == "failed":
-            return f"{result.get('name')}: {result.get('error')}"
-    return ""
-
-
-def _check_state(expected: JsonObject, candidate: Candidate, detail: dict[str, object]) -> Finding:
-    differences = state_differences(expected, candidate.detail.get("state") or {})
+async def check_state(expected: JsonObject, query: Query, candidate: Candidate, detail: dict[str, object]) -> Finding:
+    """Compare the final state of the mock world with the expected one. ``detail`` gets the differences."""
+    try:
+        differences = state_differences(expected, await final_state_of(query, candidate))
+    except UnknownState as unknown:
+        return None, f"the final state is unknown: {unknown}"
     detail["state_differences"] = differences
     if differences:
         return False, "the final state differs: " + "; ".join(differences[:3])

@@ -1,4 +1,4 @@
-"""Reads ``provider=[A,ROLE:B]``: a run that samples each query from several models."""
+"""Reads ``provider=[A,ROLE:B]``, a run that samples each query from several models, and ``user=PROVIDER``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import re
 
 from bestofn.builders.errors import ConfigError
 
+USER = re.compile(r"user=(\w+)")
 LIST = re.compile(r"provider=\[([^\[\]{}]*)\]")
 EXAMPLE = "Example: provider=[openai,weak:ollama] models.weak.model=qwen3:0.6b"
 
 
 def several_providers(word: str) -> list[str]:
-    """Return the overrides for a list of providers; any other word is returned unchanged.
+    """Return the overrides for a list of providers or the provider of the user; any other word is returned unchanged.
 
     The first provider is the policy of the run: the group ``provider``. Each other one is ``models.ROLE``. Without a
     role, the first of them is ``weak``, the next ``weak_2``. Raises ``ConfigError`` if the list is not valid.
     """
+    if (user := USER.fullmatch(word)) and user[1] not in ("null", "none"):
+        return [f"+provider@user.sampler={user[1]}"]
     match = LIST.fullmatch(word)
     if match is None:
         return [word]

@@ -48,7 +48,8 @@ from bestofn.builders.sources.values import (
 log = logging.getLogger(__name__)
 
 PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
-         "checks", "origin", "world_seed", "candidate", "candidates", "label", "candidate_model", "rubric")  # fmt: skip
+         "checks", "origin", "world_seed", "candidate", "candidates", "label", "candidate_model", "rubric",
+         "user_instruction")  # fmt: skip
 MAX_ID_CHARS = 80  # a longer value of ``group_by`` (a whole prompt) is replaced by its hash
 DASH = "question is '-'"
 NO_OPTION = "answer that names no option, or several (kept without a reference)"
@@ -281,10 +282,10 @@ class Mapped:
         return Query(final_id, split, tuple(messages), tuple(tools), reference, self.name, metadata)
 
     def _recorded(self, row: Row) -> dict[str, object]:
-        """Return the metadata entries with the rubric and the recorded answers of one row, if it has them."""
-        rubric, recorded = as_list(self._value(row, "rubric")), self._value(row, "candidates")
-        kept: dict[str, object] = {"rubric": rubric} if rubric else {}
-        if recorded is not None:
+        """Return the metadata of one row, if it has them: rubric, instruction of the user, recorded answers."""
+        rubric, instruction = as_list(self._value(row, "rubric")), self._value(row, "user_instruction")
+        kept = {key: value for key, value in (("rubric", rubric), ("user_instruction", instruction)) if value}
+        if (recorded := self._value(row, "candidates")) is not None:
             return kept | {"candidates": recorded_answers(recorded)}
         if "candidate" in self.columns and not self.group_by:
             return kept | {"candidates": [self._value(row, "candidate")]}

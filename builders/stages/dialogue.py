@@ -14,8 +14,13 @@ from bestofn.builders.records import Candidate, Completion, JsonObject, Message,
 from bestofn.builders.sampling.meter import Meter, costs_of
 from bestofn.builders.sampling.samples import seed_of, total_usage
 
-ToolStop = Literal["", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated"]
-"""Why the loop ended. ``no_tools``: the model called tools, but there are none. "": the request declares no tool."""
+ToolStop = Literal[
+    "", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated", "user_done", "user_limit"
+]
+"""Why the loop ended. ``no_tools``: the model called tools, but there are none. "": the request declares no tool.
+
+``user_done``: the simulated user ended the dialogue. ``user_limit``: the user sent as many messages as are allowed.
+"""
 
 
 @dataclass
@@ -31,7 +36,8 @@ class Dialogue:
     call_counts: Counter[str] = field(default_factory=Counter)  # tool and arguments -> number of calls
     stop: ToolStop = ""
     tool_turns: int = 0
-    tool_meters: list[Meter] = field(default_factory=list)  # what simulated tools have drawn from a model
+    meters: list[Meter] = field(default_factory=list)  # what simulated tools and the simulated user have drawn
+    user_turns: int | None = None  # messages of the simulated user; None: there is no user
 
     def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
         """Append one turn of the model and return its tool calls. With ``text_only``, remove the tool calls first.
@@ -50,6 +56,15 @@ class Dialogue:
         extra = {"detail": dict(completion.detail), "reasoning": completion.reasoning}
         self.follow_up.append({**message, **{key: value for key, value in extra.items() if value}})
         return message.get("tool_calls") or ()
+
+    def add_user_message(self, text: str) -> None:
+        """Append a message of the simulated user. The limits on tool calls count from this message."""
+        message: Message = {"role": "user", "content": text}
+        self.messages.append(message)
+        self.follow_up.append(message)
+        self.user_turns = (self.user_turns or 0) + 1
+        self.tool_turns = 0
+        self.call_counts.clear()
 
     def add_tool_result(self, call: JsonObject, name: str, result: ToolResult, max_chars: int) -> None:
         """Append the result of one tool call; content longer than ``max_chars`` characters is cut."""
@@ -83,7 +98,7 @@ class Dialogue:
             reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
             usage=total_usage(completions),
             seconds=sum(completion.seconds for completion in completions),
-            cost_usd=sum_of_known([*(completion.cost_usd for completion in completions), *costs_of(self.tool_meters)]),
+            cost_usd=sum_of_known([*(completion.cost_usd for completion in completions), *costs_of(self.meters)]),
             logprob=_logprob(completions),
             seed=seed_of(request.sampling, self.index, attempt),
             detail=self._detail(request, state),
@@ -104,6 +119,8 @@ class Dialogue:
             detail = {"tool_stop": self.stop, "turns": len(self.completions), "tool_results": self.tool_results}
             if state is not None:
                 detail["state"] = dict(state)
+        if self.user_turns is not None:
+            detail |= {"tool_stop": self.stop, "user_turns": self.user_turns}
         harmony = [message for completion in self.completions for message in completion.detail.get("harmony") or ()]
         if harmony:
             detail["harmony"] = harmony

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import Archive, PlannedCalls, Sampler, Tools, planned_calls
+from bestofn.builders.protocols import Archive, PlannedCalls, Sampler, Tools, User, planned_calls
 from bestofn.builders.records import Candidate, JsonObject, Persona, PositiveCount, Query, Request, Row, Sampling
 from bestofn.builders.sampling.cost import Plan
 from bestofn.builders.schema import candidate_to_row, features, query_from_row
@@ -22,7 +22,7 @@ from bestofn.builders.stages.answer_policies import AnswerPolicies
 from bestofn.builders.stages.greedy import greedy_request
 from bestofn.builders.stages.other_models import OtherModels
 from bestofn.builders.stages.requests import AnswerForm, CandidateRequest, RequestBuilder
-from bestofn.builders.stages.rollout import RolloutLimits, rollout
+from bestofn.builders.stages.rollout import RolloutLimits, UserReply, rollout
 
 DEFAULT_N = 4  # candidates per query
 
@@ -33,8 +33,8 @@ class Generate:
     With ``greedy``, one more candidate with the index ``n`` is sampled at temperature 0. If ``sampler`` is an
     ``Archive``, recorded responses are read instead: the first ``n``, or all if ``n`` is None. ``adaptive`` samples
     fewer than ``n`` candidates when fewer are enough. ``models`` are further models, by role; each samples ``n`` more
-    candidates (see ``OtherModels``). For the other settings see ``RequestBuilder``, ``RolloutLimits``
-    and ``AnswerPolicies``.
+    candidates (see ``OtherModels``). ``user`` continues the dialogues of queries that describe a user. For the other
+    settings see ``RequestBuilder``, ``RolloutLimits`` and ``AnswerPolicies``.
 
     If a candidate cannot be sampled, ``Candidate.error`` holds the reason. Raises only the errors that stop the run.
     """
@@ -54,6 +54,7 @@ class Generate:
         own_variants: Mapping[str, str] | None = None,
         greedy: bool = False,
         tools: Tools | None = None,
+        user: User | None = None,
         rollout_limits: RolloutLimits = RolloutLimits(),
         policies: AnswerPolicies = AnswerPolicies(),
         adaptive: Adaptive | None = None,
@@ -78,6 +79,7 @@ class Generate:
         self.other_models = OtherModels(models or {}, n, n + len(self._greedy_numbers))
         self._further_numbers = (*self._greedy_numbers, *self.other_models.numbers)
         self._tools = tools
+        self._user = user
         self._limits = rollout_limits
         self._policies = policies
         self._adaptive = adaptive
@@ -108,16 +110,28 @@ class Generate:
         )
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls after the first turn: further turns of the candidates, and calls of simulated tools.
+        """Return the calls after the first turn: further turns, and calls of simulated tools and of a simulated user.
 
-        The expected number is one further turn per candidate. At most, each candidate uses all turns, with one tool
-        call per turn.
+        The expected number is one further turn per candidate and message of the user. At most, each candidate uses all
+        turns, with one tool call per turn.
         """
-        if self._tools is None or not query.tools or not isinstance(self.sampler, Sampler):
+        if not isinstance(self.sampler, Sampler):
             return []
-        most = candidates * (self._limits.turns + self._limits.final_answer - 1)
+        calls_tools, has_user = self._tools is not None and bool(query.tools), self._user_of(query) is not None
+        if not calls_tools and not has_user:
+            return []
+        messages = candidates * (self._limits.user_turns if has_user else 0)  # of the user
+        tool_turns = (candidates + messages) * self._limits.turns if calls_tools else 0
+        most = tool_turns + messages + candidates * (self._limits.final_answer - 1)
         turns = PlannedCalls(self.sampler, candidates, most, self.request_builder.sampling.max_tokens)
-        return [turns, *planned_calls(self._tools, query, candidates * self._limits.turns)]
+        of_user = [self._user.plan(self.sampler, candidates, messages)] if self._user is not None and has_user else []
+        return [turns, *planned_calls(self._tools if calls_tools else None, query, tool_turns), *of_user]
+
+    def _user_of(self, query: Query) -> UserReply | None:
+        """Return the simulated user of ``query``; None if the query has none."""
+        if self._user is None or not isinstance(self.sampler, Sampler):
+            return None
+        return self._user.of_query(query, self.sampler)
 
     async def __call__(self, row: Row) -> Row:
         """Sample the candidates of one query and return the column ``candidates``."""
@@ -150,11 +164,11 @@ class Generate:
         self, query: Query, sampler: Sampler, wanted: CandidateRequest, attempt: int
     ) -> list[Candidate]:
         """Sample the candidates of one request and apply the policies for flawed responses."""
-        seed = world_seed(query, wanted.request)
+        seed, user = world_seed(query, wanted.request), self._user_of(query)
 
         async def sample(request: Request, samples: Sequence[int], attempt: int) -> list[Candidate]:
             return await rollout(
-                sampler, request, self._tools, samples, attempt=attempt, limits=self._limits, seed=seed
+                sampler, request, self._tools, samples, attempt=attempt, limits=self._limits, seed=seed, user=user
             )
 
         sampled = await sample(wanted.request, wanted.samples, attempt)

@@ -9,23 +9,27 @@ Rules of the loop:
 - If a call cannot be run (invalid JSON, an unknown tool, a schema violation), its result is a structured error. Then
   the dialogue continues.
 - A long result is cut; a note says how many characters are missing.
+- If the query has a simulated user, an answer in text is sent to the user. The dialogue continues with the reply.
 - The loop does not depend on the time, so the same journal gives the same messages.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ProviderError, row_boundary
 from bestofn.builders.formats.tool_calls import call_arguments, call_name
 from bestofn.builders.protocols import OffersModelTools, Sampler, Tools
-from bestofn.builders.records import Candidate, Completion, JsonObject, Request, ToolResult
-from bestofn.builders.sampling.meter import metered
+from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, ToolResult
+from bestofn.builders.sampling.meter import Meter, Sample, metered
 from bestofn.builders.stages.dialogue import Dialogue, ToolStop, call_ids_of, sum_of_known
 from bestofn.sandbox.tools.capability_refusal import says_it_cannot
+
+UserReply = Callable[[Sequence[Message]], Awaitable[str | None]]
+"""A simulated user: returns its reply to a dialogue, or None if the user ends the dialogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,12 @@ class RolloutLimits:
     """The limits at which a dialogue ends.
 
     ``turns`` is the maximum number of turns with tool calls. ``tokens`` is the maximum number of completion tokens.
+    ``user_turns`` is the maximum number of messages of a simulated user; ``turns`` and ``repeats`` count from the last
+    of them.
     """
 
     turns: int = 10
+    user_turns: int = 15
     tokens: int | None = None
     repeats: int = 3  # end the loop after this many calls of one tool with the same arguments
     calls_per_turn: int = 32
@@ -44,8 +51,8 @@ class RolloutLimits:
     retry_refusals: bool = True  # retry once if a model refuses after tool results made up from a schema
 
     def __post_init__(self) -> None:
-        limits = {"turns": self.turns, "repeats": self.repeats, "calls_per_turn": self.calls_per_turn}
-        for name, value in {**limits, "result_chars": self.result_chars}.items():
+        for name in ("turns", "user_turns", "repeats", "calls_per_turn", "result_chars"):
+            value = getattr(self, name)
             if value < 1:
                 raise ValueError(f"limits.{name} is {value}; expected at least 1")
 
@@ -59,6 +66,7 @@ async def rollout(
     attempt: int = 0,
     limits: RolloutLimits = RolloutLimits(),
     seed: int = 0,
+    user: UserReply | None = None,
 ) -> list[Candidate]:
     """Return one candidate per sample index of ``request``, in the order of ``indices``.
 
@@ -66,16 +74,17 @@ async def rollout(
     ``tools.fresh(seed, request.tools)``. Tools run only if the request declares tools. If ``tools`` is None, a tool
     call ends the dialogue (``detail["tool_stop"] == "no_tools"``), as single-turn benchmarks require.
 
-    ``Candidate.detail`` holds ``tool_stop``, ``turns``, ``tool_results`` (per call: id, name, source, error, refused),
-    ``state`` (changes in the world), ``harmony`` (messages of a Harmony model), ``completion`` (detail of the last
-    turn) and ``retry``.
+    ``Candidate.detail`` holds ``tool_stop``, ``turns``, ``tool_results`` (per call: id, name, source, error,
+    refused), ``state`` (changes in the world), ``user_turns`` (messages of the simulated user), ``harmony`` (messages
+    of a Harmony model), ``completion`` (detail of the last turn) and ``retry``.
 
     If a dialogue fails, ``Candidate.error`` holds the reason, and the messages so far are kept. Raises only the errors
     that stop the run: ``AuthenticationError``, ``BudgetError``, ``JournalError``, ``MachineError``.
     """
-    episode = _Rollout(sampler, request, tools, attempt, limits, seed)
+    episode = _Rollout(sampler, request, tools, attempt, limits, seed, user)
     first_turns = await sampler.draw(request, tuple(indices), attempt)
-    return await run_together(map(episode.candidate, indices, first_turns))
+    candidates = await run_together(map(episode.candidate, indices, first_turns))
+    return _with_shared_costs_once(candidates, episode.drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,9 @@ class _Rollout:
     attempt: int
     limits: RolloutLimits
     seed: int
+    user: UserReply | None
+    drawn: dict[int, list[Meter]] = field(default_factory=dict)
+    """Sample index → what simulated tools and the simulated user have drawn for this candidate, per dialogue."""
 
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
         """Return the candidate with the sample index ``index``.
@@ -130,9 +142,11 @@ class _Rollout:
         """
 
         world = tools.fresh(self.seed, self.request.tools) if tools is not None and self.request.tools else None
-        dialogue = Dialogue(index, call_ids_of(self.request.messages))
+        dialogue = Dialogue(index, call_ids_of(self.request.messages), user_turns=None if self.user is None else 0)
         with row_boundary() as failure:
             await self._converse(dialogue, world, first_turn)
+        costs = {sample: usd for meter in dialogue.meters for sample, usd in meter.costs.items()}
+        self.drawn.setdefault(index, []).append(Meter(costs))
         state = world.changes() if world is not None else None
         return dialogue.candidate(self.request, self.attempt, state, failure.message)
 
@@ -143,12 +157,17 @@ class _Rollout:
             calls = dialogue.add_completion(completion)
             if not calls or world is None:
                 dialogue.stop = ("no_tools" if calls else "answered") if self.request.tools else ""
-                return
+                if self.user is None or calls or completion.stop_reason != "stop" or not completion.text.strip():
+                    return
+                if not await self._user_replied(self.user, dialogue):
+                    return
+                turn = await self._sample_turn(self._follow_up(dialogue), dialogue.index)
+                continue
             if completion.stop_reason == "length" and not _has_readable_arguments(calls[-1]):
                 dialogue.stop = "truncated"  # the last call was cut off, so its arguments are unknown
                 return
             await self._run_calls(dialogue, calls, world)
-            follow_up = replace(self.request, messages=(*self.request.messages, *dialogue.follow_up))
+            follow_up = self._follow_up(dialogue)
             dialogue.stop = self._reached_limit(dialogue)
             if dialogue.stop:
                 if self.limits.final_answer:
@@ -156,6 +175,23 @@ class _Rollout:
                     dialogue.add_completion(_completed(turn), text_only=True)
                 return
             turn = await self._sample_turn(follow_up, dialogue.index)
+
+    async def _user_replied(self, user: UserReply, dialogue: Dialogue) -> bool:
+        """Append the reply of the simulated user. Return False if the dialogue ends instead."""
+        if (dialogue.user_turns or 0) >= self.limits.user_turns:
+            dialogue.stop = "user_limit"
+            return False
+        with metered() as meter:
+            text = await user((*self.request.messages, *dialogue.messages))
+        dialogue.meters.append(meter)
+        if text is None:
+            dialogue.stop = "user_done"
+            return False
+        dialogue.add_user_message(text)
+        return True
+
+    def _follow_up(self, dialogue: Dialogue) -> Request:
+        return replace(self.request, messages=(*self.request.messages, *dialogue.follow_up))
 
     async def _sample_turn(self, request: Request, index: int) -> Completion | ProviderError:
         (turn,) = await self.sampler.draw(request, (index,), self.attempt)
@@ -171,7 +207,7 @@ class _Rollout:
                 dialogue.call_counts[_tool_and_arguments(call)] += 1
                 with metered() as meter:
                     result = await _run_call(call, world, self.seed)
-                dialogue.tool_meters.append(meter)
+                dialogue.meters.append(meter)
             dialogue.add_tool_result(call, call_name(call), result, self.limits.result_chars)
         dialogue.tool_turns += 1
 
@@ -183,6 +219,24 @@ class _Rollout:
             return "max_turns"
         used = sum(completion.usage.completion for completion in dialogue.completions)
         return "max_tokens" if limits.tokens is not None and used >= limits.tokens else ""
+
+
+def _with_shared_costs_once(candidates: Sequence[Candidate], drawn: Mapping[int, Sequence[Meter]]) -> list[Candidate]:
+    """Return ``candidates`` with the cost of each sample of a simulated tool or user in the first that has drawn it.
+
+    The journal has one reply for equal requests of several candidates, so it was paid for once.
+    """
+    seen: set[Sample] = set()
+    result: list[Candidate] = []
+    for candidate in candidates:
+        again = 0.0
+        for meter in drawn.get(candidate.index, ()):
+            again += sum(usd or 0.0 for sample, usd in meter.costs.items() if sample in seen)
+            seen.update(meter.costs)
+        result.append(
+            replace(candidate, cost_usd=candidate.cost_usd - again) if candidate.cost_usd and again else candidate
+        )
+    return result
 
 
 def _completed(turn: Completion | ProviderError) -> Completion:

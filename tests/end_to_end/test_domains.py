@@ -12,7 +12,12 @@ from tests.commands import run_here
 
 @pytest.mark.parametrize(
     ("name", "verifiers"),
-    [("constraints", {"constraints"}), ("structured", {"structured"}), ("science", {"chemistry", "regex"})],
+    [
+        ("constraints", {"constraints"}),
+        ("structured", {"structured"}),
+        ("science", {"chemistry", "regex"}),
+        ("dialogues", {"dialogue"}),
+    ],
 )
 def test_embedded_examples_become_pairs(name: str, verifiers: set[str], tmp_path: Path) -> None:
     out = tmp_path / "run"

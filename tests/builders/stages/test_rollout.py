@@ -342,3 +342,61 @@ def test_traces_have_argument_objects_for_chat_templates() -> None:
 def test_limits_are_checked() -> None:
     with pytest.raises(ValueError, match=r"limits\.turns is 0"):
         RolloutLimits(turns=0)
+
+
+def user_saying(*texts: str | None) -> Any:
+    """Return a simulated user that replies with ``texts`` in turn, and records the roles of the messages it gets."""
+    seen: list[list[str]] = []
+
+    async def reply(messages: Any) -> str | None:
+        seen.append([message["role"] for message in messages])
+        return texts[min(len(seen), len(texts)) - 1]
+
+    reply.seen = seen  # type: ignore[attr-defined]
+    return reply
+
+
+def test_an_answer_in_text_goes_to_the_user_until_the_user_ends_the_dialogue() -> None:
+    user = user_saying("Please do.", None)
+    replies = iter(["Shall I?", calling(("calculator_evaluate", {"expression": "1"})), "It is 1."])
+    (candidate,) = run(FakeSampler(lambda request, index: next(replies)), user=user)
+    roles = [message["role"] for message in candidate.messages]
+    assert roles == ["assistant", "user", "assistant", "tool", "assistant"]
+    assert user.seen == [["user", "assistant"], ["user", *roles]]
+    assert (candidate.detail["tool_stop"], candidate.detail["user_turns"]) == ("user_done", 1)
+
+
+def test_a_dialogue_ends_at_the_limit_on_user_messages() -> None:
+    limits = RolloutLimits(user_turns=2)
+    (candidate,) = run(FakeSampler(lambda request, index: "What?"), user=user_saying("That."), limits=limits)
+    assert [message["role"] for message in candidate.messages] == [
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+    ]
+    assert (candidate.detail["tool_stop"], candidate.detail["user_turns"]) == ("user_limit", 2)
+
+
+def test_repeated_calls_count_from_the_last_message_of_the_user() -> None:
+    made = calling(("calculator_evaluate", {"expression": "1"}))
+    replies = iter([made, made, "Again?", made, made, "Done."])
+    (candidate,) = run(FakeSampler(lambda request, index: next(replies)), user=user_saying("Yes.", None))
+    assert candidate.detail["tool_stop"] == "user_done"
+
+
+def test_a_user_that_cannot_be_reached_is_an_error_of_the_candidate() -> None:
+    async def broken(messages: Any) -> str | None:
+        raise ServiceError("overloaded")
+
+    (candidate,) = run(FakeSampler(lambda request, index: "Shall I?"), user=broken)
+    assert "overloaded" in candidate.error
+    assert candidate.messages[-1]["content"] == "Shall I?"
+
+
+@pytest.mark.parametrize("answer", ["", Completion({"role": "assistant", "content": "It is"}, "m", "length")])
+def test_the_user_does_not_reply_to_an_empty_or_cut_answer(answer: Any) -> None:
+    user = user_saying("Go on.")
+    run(FakeSampler(lambda request, index: answer), user=user)
+    assert user.seen == []

@@ -12,11 +12,6 @@ CONTESTED = "type_error:nested"  # the official checker rejects an integer insid
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``tool`` set."""
-    return (dialogue if row.folder.name == "tool_taubench" else single_turn)(row)
-
-
-def single_turn(row: LabelledRow) -> Case:
     """Convert one output of BFCL: native calls, or a text that may contain calls."""
     tools = tuple(from_bfcl(function) for function in row.items("functions"))
     reference = Reference(calls=expected_from_bfcl(row.items("possible_answer")))
@@ -33,23 +28,10 @@ def single_turn(row: LabelledRow) -> Case:
     return Case(query, candidate, row.outcome(), row={"error_type": row["error_type"]})
 
 
-def dialogue(row: LabelledRow) -> Case:
-    """Convert one dialogue of tau-bench: the query ends with the first user message."""
-    messages = row.items("messages")
-    start = next((at for at, message in enumerate(messages) if message.get("role") == "user"), len(messages) - 1) + 1
-    actions = tuple({"name": one["name"], "arguments": one["kwargs"]} for one in row.items("expected_actions"))
-    reference = Reference(calls=actions, facts=tuple(map(str, row.items("expected_outputs"))))
-    tools = tuple(row.items("tools"))
-    query = Query(row.text("id"), "tool_calling", tuple(messages[:start]), tools, reference)
-    return Case(query, Candidate(0, tuple(messages[start:])), row.outcome())
-
-
 def uncontested(result: Result) -> tuple[str, ...]:
     """Return the group of the rows of BFCL whose official verdict is not contested."""
-    if "error_type" not in result.case.row:
-        return ()
     contested = result.case.row["error_type"] == CONTESTED and result.decision.said == "pass"
     return () if contested and result.case.label == "fail" else ("UNCONTESTED",)
 
 
-KIND = Kind(("tool_bfcl", "tool_taubench"), case, more_groups=uncontested, apart=frozenset({"tool_taubench"}))
+KIND = Kind(("tool_bfcl",), case, more_groups=uncontested)

@@ -1,0 +1,173 @@
+"""Verifies a whole dialogue by its final state and by the outputs that the user must get.
+
+``conf/verifier/dialogue.yaml`` builds it; ``docs/dialogues.md`` describes the check ``dialogue`` of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bestofn.builders.formats.tool_calls import call_name
+from bestofn.builders.records import Candidate, JsonObject, Query, Tool, Verdict, content_text
+from bestofn.verifiers.calibration import calibrated
+from bestofn.verifiers.tool_matching import match
+from bestofn.verifiers.tool_schema import MadeCall, declared, examine, same_name
+from bestofn.verifiers.tool_trace import broken_tool, failed_calls, refused_calls
+from bestofn.verifiers.tool_values import contains_fact
+from bestofn.verifiers.tool_verifier import Finding, check_state
+
+READING = frozenset(
+    [
+        "calculate", "count", "describe", "fetch", "find", "get", "list", "lookup", "query", "read", "search", "show",
+        "think", "transfer_to_human_agents", "view",
+    ]
+)  # fmt: skip
+"""Tools that change nothing: the whole name, or its first word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a right dialogue does. ``state`` and ``actions`` are None if the query does not give them.
+
+    ``actions`` are the calls that change data; ``changing`` are the names of all tools that do.
+    """
+
+    state: JsonObject | None
+    actions: tuple[JsonObject, ...] | None
+    changing: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class DialogueVerifier:
+    """Passes a dialogue whose final state, changing calls and outputs are those of ``reference.checks["dialogue"]``.
+
+    Calls that only read are not compared, because several ways lead to the same result. An output may be in any text of
+    the assistant. ``cut`` is the verdict on a dialogue that ended at the limit on user messages and does not pass.
+    """
+
+    name = "dialogue"
+
+    def __init__(self, *, cut: Literal["abstain", "fail"] = "abstain") -> None:
+        self.cut: Literal["abstain", "fail"] = cut
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if the query says what a right dialogue does; otherwise ""."""
+        return self.name if expected_of(query) else ""
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """Return the verdict on a dialogue after a comparison with each part of the check."""
+        expected = expected_of(query)
+        if expected is None:
+            return Verdict("abstain", 0.0, "the query has no check 'dialogue' that can be read", self.name)
+        detail: dict[str, object] = {}
+        findings: list[Finding] = []
+        if expected.state is not None:
+            findings.append(await check_state(expected.state, query, candidate, detail))
+        if expected.actions is not None:
+            findings.append(_check_actions(expected, query.tools, candidate))
+        if expected.outputs:
+            findings.append(_check_outputs(expected.outputs, candidate))
+        detail["rule"] = "; ".join(part for part in ("state", "actions", "outputs") if getattr(expected, part))
+        failed = [reason for holds, reason in findings if holds is False]
+        undecided = [reason for holds, reason in findings if holds is None]
+        if failed and (broken := broken_tool(candidate)):
+            reason = f"a mock tool failed ({broken}), so the dialogue cannot be judged: {'; '.join(failed)}"
+            return Verdict("error", 0.0, reason, self.name, detail)
+        if failed and candidate.detail.get("tool_stop") == "user_limit" and self.cut == "abstain":
+            reason = f"the dialogue ended at the limit user_turns: {'; '.join(failed)}"
+            return Verdict("abstain", 0.0, reason, self.name, detail)
+        if failed:
+            return calibrated(Verdict("fail", 0.0, "; ".join(failed), self.name, detail))
+        if undecided:
+            return Verdict("abstain", 0.0, "; ".join(undecided), self.name, detail)
+        return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
+
+
+def expected_of(query: Query) -> Expected | None:
+    """Return what a right dialogue does; None if ``query`` does not say it, or not in a readable form."""
+    check: Any = (query.reference.checks or {}).get("dialogue")
+    if not isinstance(check, Mapping):
+        return None
+    state, actions = check.get("state"), check.get("actions")
+    if (state is None and actions is None) or not isinstance(state, Mapping | None):
+        return None
+    calls = None if actions is None else tuple(_actions(actions))
+    outputs = tuple(map(str, check.get("outputs") or ()))
+    return Expected(state, calls, tuple(map(str, check.get("changing") or ())), outputs)
+
+
+def _actions(actions: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Yield expected calls. The arguments may be under ``arguments``, or under ``kwargs`` as in tau-bench."""
+    for action in actions:
+        yield {"name": str(action["name"]), "arguments": action.get("arguments") or action.get("kwargs") or {}}
+
+
+def _check_actions(expected: Expected, tools: Sequence[Tool], candidate: Candidate) -> Finding:
+    """Compare the calls that changed data. A call that was refused or whose result is an error changed nothing."""
+    kinds = [(call, kind_of(call_name(call), expected)) for call in _effective(candidate)]
+    made = [_declared_part(examine(call, tools), tools) for call, kind in kinds if kind == "changes"]
+    wanted = [call for call in expected.actions or () if kind_of(str(call["name"]), expected) == "changes"]
+    matching = match([_normal(call, tools) for call in wanted], made, tools)
+    if matching.missing:
+        return False, f"no call equals the expected {_shown(wanted[matching.missing[0]])}"
+    if matching.extra:
+        return False, f"{made[matching.extra[0]].name} was called with other arguments than expected, or too often"
+    unknown = [call_name(call) for call, kind in kinds if kind == "unknown"]
+    if unknown:
+        return None, f"it is not known whether {unknown[0]} changes data; name the tools that do under 'changing'"
+    return True, f"the {len(wanted)} expected calls that change data were made" if wanted else "nothing was changed"
+
+
+def kind_of(name: str, expected: Expected) -> Literal["changes", "reads", "unknown"]:
+    """Return whether the tool ``name`` changes data. Without ``changing``, the name of a tool shows that it reads."""
+    if any(same_name(name, known) for known in expected.changing):
+        return "changes"
+    if expected.changing or name in READING or name.replace(".", "_").split("_")[0].lower() in READING:
+        return "reads"
+    return "changes" if any(same_name(name, str(call["name"])) for call in expected.actions or ()) else "unknown"
+
+
+def _effective(candidate: Candidate) -> list[JsonObject]:
+    without_effect = zip(refused_calls(candidate), failed_calls(candidate), strict=True)
+    skipped = [refused or failed for refused, failed in without_effect]
+    return [call for call, skip in zip(candidate.tool_calls, skipped, strict=True) if not skip]
+
+
+def _normal(call: JsonObject, tools: Sequence[Tool]) -> JsonObject:
+    made = _declared_part(MadeCall(str(call["name"]), call["arguments"]), tools)
+    return {**call, "arguments": made.arguments}
+
+
+def _declared_part(made: MadeCall, tools: Sequence[Tool]) -> MadeCall:
+    """Return a call without the fields of nested objects that the tool does not declare, because it ignores them."""
+    function = declared(tools, made.name)
+    if function is None or made.arguments is None:
+        return made
+    arguments = _kept(made.arguments, function.get("parameters") or {}, is_nested=False)
+    return MadeCall(made.name, arguments, made.problem, made.kind)
+
+
+def _kept(value: Any, schema: Any, *, is_nested: bool = True) -> Any:
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, Mapping) and isinstance(properties := schema.get("properties"), Mapping):
+        return {
+            key: _kept(one, properties.get(key)) for key, one in value.items() if key in properties or not is_nested
+        }
+    if isinstance(value, list):
+        return [_kept(one, schema.get("items")) for one in value]
+    return value
+
+
+def _check_outputs(outputs: Sequence[str], candidate: Candidate) -> Finding:
+    texts = [content_text(one.get("content")) for one in candidate.messages if one.get("role") == "assistant"]
+    absent = [output for output in outputs if not any(contains_fact(text, output) for text in texts)]
+    if absent:
+        return False, f"no text of the assistant contains {', '.join(map(repr, absent))}"
+    return True, f"the texts of the assistant contain the required outputs ({len(outputs)})"
+
+
+def _shown(call: JsonObject) -> str:
+    return f"{call['name']}({str(call['arguments'])[:120]})"
