@@ -159,6 +159,7 @@ REGENERATE = Command(
         "provider",
         "persona",
         "tools",
+        "user",
         "sampling",
         "seed",
         "stages",

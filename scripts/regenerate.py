@@ -22,7 +22,7 @@ from bestofn.scripts.catalogue import REGENERATE
 
 log = logging.getLogger(__name__)
 
-LINKED = {"provider": "sampler", "persona": "persona", "tools": "tools", "sampling": "sampling"}
+LINKED = {"provider": "sampler", "persona": "persona", "tools": "tools", "user": "user", "sampling": "sampling"}
 
 
 def main(words: Sequence[str] | None = None) -> None:
