@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from bestofn.builders.formats.tool_calls import call_name
 from bestofn.builders.records import Candidate, JsonObject, Query, Tool, Verdict, content_text
@@ -87,7 +87,7 @@ class DialogueVerifier:
 
 def expected_of(query: Query) -> Expected | None:
     """Return what a right dialogue does; None if ``query`` does not say it, or not in a readable form."""
-    check: Any = (query.reference.checks or {}).get("dialogue")
+    check: object = (query.reference.checks or {}).get("dialogue")
     if not isinstance(check, Mapping):
         return None
     state, actions = check.get("state"), check.get("actions")
@@ -145,17 +145,16 @@ def _declared_part(made: MadeCall, tools: Sequence[Tool]) -> MadeCall:
     function = declared(tools, made.name)
     if function is None or made.arguments is None:
         return made
-    arguments = _kept(made.arguments, function.get("parameters") or {}, is_nested=False)
+    declared_arguments = (function.get("parameters") or {}).get("properties") or {}
+    arguments = {name: _kept(value, declared_arguments.get(name)) for name, value in made.arguments.items()}
     return MadeCall(made.name, arguments, made.problem, made.kind)
 
 
-def _kept(value: Any, schema: Any, *, is_nested: bool = True) -> Any:
+def _kept(value: object, schema: object) -> object:
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, Mapping) and isinstance(properties := schema.get("properties"), Mapping):
-        return {
-            key: _kept(one, properties.get(key)) for key, one in value.items() if key in properties or not is_nested
-        }
+        return {key: _kept(one, properties[key]) for key, one in value.items() if key in properties}
     if isinstance(value, list):
         return [_kept(one, schema.get("items")) for one in value]
     return value

@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.tool_calls import call
@@ -257,7 +257,7 @@ def _closing(task: Task) -> str:
     return f"It is done. Here is what you need to know: {', '.join(task.outputs)}."
 
 
-def _expected_state(world: World) -> dict[str, Any]:
+def _expected_state(world: World) -> dict[str, object]:
     """Return the changes of ``world`` without the texts that the assistant chooses."""
     return {
         table: {
