@@ -287,9 +287,8 @@ class Mapped:
         kept = {key: value for key, value in (("rubric", rubric), ("user_instruction", instruction)) if value}
         if (recorded := self._value(row, "candidates")) is not None:
             return kept | {"candidates": recorded_answers(recorded)}
-        if "candidate" in self.columns and not self.group_by:
-            return kept | {"candidates": [self._value(row, "candidate")]}
-        return kept
+        has_one = "candidate" in self.columns and not self.group_by
+        return kept | {"candidates": [self._value(row, "candidate")]} if has_one else kept
 
     def _messages(self, row: Row) -> tuple[list[Message], str]:
         """Return (prompt, ""), or ([], the reason why the row is left out)."""
