@@ -25,7 +25,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each process gets one processor, befo
 gc.disable()  # collecting the tests creates no garbage; pytest_collection_finish enables it again
 
 LONGEST_FIRST = (  # files of 15 s or more: when one of them comes last, the other processes wait for it
+    "component/test_loop_settings.py",
     "sandbox/test_isolation.py",
+    "end_to_end/test_server_clients.py",
     "component/test_ray_executor.py",
     "end_to_end/test_examples.py",
     "end_to_end/test_build.py",

@@ -61,7 +61,8 @@ def rows(
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, format):
         raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)} Set dataset.path=…")
-    try:
+    problem = f"dataset.path is {path}: it cannot be read as {format or 'a dataset'}"
+    with _source_errors(problem, "Check the file, or set dataset.format."):
         chosen = _files_of_split(local, split) if local.exists() else path
         loaded = _written_rows(chosen, format)
         if loaded is None:
@@ -70,13 +71,6 @@ def rows(
         if split is not None and split_column and chosen == local and not _is_saved(local):
             loaded = _rows_of_split(loaded, split, split_column, path)
         yield from loaded
-    except SourceError:
-        raise
-    except Exception as error:  # datasets raises many types of errors for an unreadable file
-        raise SourceError(
-            f"dataset.path is {path}: it cannot be read as {format or 'a dataset'} "
-            f"({type(error).__name__}: {_first_line(error)}). Check the file, or set dataset.format."
-        ) from error
 
 
 def is_one_split(path: str) -> bool:
@@ -141,16 +135,10 @@ def table(path: str, split: str) -> Table:
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, None):
         raise SourceError(f"{path}: there is no such file or folder{_near(local)} Set dataset.origins.paths.")
-    try:
+    remedy = "Set dataset.origins.paths to a local copy, or remove the table from dataset.origins.only."
+    with _source_errors(f"{path}, split {split!r}, cannot be opened", remedy):
         chosen = _existing_split(local, split) if local.exists() else path
         return _load(chosen, None, None, split, streaming=False)
-    except SourceError:
-        raise
-    except Exception as error:  # datasets raises many types of errors for an unreadable file
-        raise SourceError(
-            f"{path}, split {split!r}, cannot be opened ({type(error).__name__}: {_first_line(error)}). "
-            "Set dataset.origins.paths to a local copy, or remove the table from dataset.origins.only."
-        ) from error
 
 
 def hub_settings(path: str, split: str | None = None) -> dict[str, str]:
@@ -160,32 +148,36 @@ def hub_settings(path: str, split: str | None = None) -> dict[str, str]:
     """
     import datasets
 
-    try:
+    with _hub_errors(path):
         configs: list[str] = datasets.get_dataset_config_names(path)
         config = next((name for name in ("default", "main", *configs) if name in configs), None)
         splits: list[str] = datasets.get_dataset_split_names(path, config)
-    except Exception as error:  # datasets raises many types of errors for an unknown dataset
-        raise _no_dataset(path, error) from error
     named = {"config": config} if config and len(configs) > 1 else {}
     return {**named, "split": split or next(name for name in (*SPLITS, *splits) if name in splits)}
 
 
-def _no_dataset(path: str, error: Exception) -> SourceError:
-    return SourceError(
-        f"{path}: there is no such file, and it cannot be read as a dataset of the Hub "
-        f"({type(error).__name__}: {_first_line(error)})."
+def hub_stream(path: str, split: str | None) -> Any:
+    """Return a dataset of the Hub as a stream. Raises ``SourceError`` if it cannot be opened or ``split`` is needed."""
+    with _hub_errors(path), _without_torch():
+        return _load(path, None, None, split, streaming=True)
+
+
+def _hub_errors(path: str) -> contextlib.AbstractContextManager[None]:
+    return _source_errors(
+        f"{path}: there is no such file, and it cannot be read as a dataset of the Hub",
+        "Check the name, and that the Hub can be reached.",
     )
 
 
-def hub_stream(path: str, split: str | None) -> Any:
-    """Return a dataset of the Hub as a stream. Raises ``SourceError`` if it cannot be opened or ``split`` is needed."""
+@contextlib.contextmanager
+def _source_errors(problem: str, remedy: str) -> Iterator[None]:
+    """Convert any error of the block to a ``SourceError`` that states the problem, the error and the remedy."""
     try:
-        with _without_torch():
-            return _load(path, None, None, split, streaming=True)
+        yield
     except SourceError:
         raise
-    except Exception as error:  # datasets raises many types of errors for an unknown dataset
-        raise _no_dataset(path, error) from error
+    except Exception as error:  # datasets raises many types of errors for a dataset that it cannot read
+        raise SourceError(f"{problem} ({type(error).__name__}: {_first_line(error)}). {remedy}") from error
 
 
 def _existing_split(path: Path, split: str) -> Path | list[Path]:

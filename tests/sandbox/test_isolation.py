@@ -50,7 +50,7 @@ named = [os.uname().nodename] if "XLEFT" in os.uname().nodename else []
 print(files, ipc, others, keys, named, os.getpriority(os.PRIO_PROCESS, 0), 6 * 7)
 """,
 )
-CLEAN = "[] 0 [] [] [] 0 42"
+CLEAN = "[] 0 [] [] [] {priority} 42"  # a local sandbox has the priority of the tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Outcome:
     verdict: Verdict | None
     taken: str
     probe: str
+    clean: str
     seconds: float
 
 
@@ -113,7 +114,8 @@ async def run_one(sandbox: Any, verifier: CodeVerifier, kind: str, case: dict[st
     seconds = time.monotonic() - begun
     probe = await sandbox.run(PROBE)
     said = probe.stdout.strip() if probe.status == "ok" else f"{probe.status} {probe.detail}"
-    return Outcome(execution, verdict, bait.taken(), said, seconds)
+    priority = os.getpriority(os.PRIO_PROCESS, 0) if isinstance(sandbox, LocalSandbox) else 0
+    return Outcome(execution, verdict, bait.taken(), said, CLEAN.format(priority=priority), seconds)
 
 
 def too_busy(outcome: Outcome) -> bool:
@@ -152,7 +154,7 @@ def test_nothing_gets_out(case: dict[str, Any], outcomes: tuple[dict[str, Outcom
     assert outcome.seconds < case.get("wall_s", 5) + 20
     assert len(execution.stdout) <= Limits().stdout_bytes
     assert len(execution.stderr) <= Limits().stderr_bytes
-    assert outcome.probe == CLEAN
+    assert outcome.probe == outcome.clean
 
 
 @pytest.mark.sandbox
@@ -164,7 +166,7 @@ def test_no_verdict_is_forged(case: dict[str, Any], outcomes: tuple[dict[str, Ou
         outcome.verdict
     )  # a plain run may be forged; it gives no pass
     assert not outcome.taken
-    assert outcome.probe == CLEAN
+    assert outcome.probe == outcome.clean
 
 
 @pytest.mark.sandbox
@@ -173,4 +175,4 @@ def test_no_honest_program_fails(case: dict[str, Any], outcomes: tuple[dict[str,
     outcome = outcomes[0][case["id"]]
     assert outcome.verdict is not None
     assert outcome.verdict.outcome == "pass", outcome.verdict
-    assert outcome.probe == CLEAN
+    assert outcome.probe == outcome.clean

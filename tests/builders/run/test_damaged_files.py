@@ -7,6 +7,7 @@ After each damage, every command that reads the run either gives the figures of 
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import shutil
 import sqlite3
@@ -58,9 +59,10 @@ class Built:
     def __init__(self, folder: Path, server: OpenAIServer) -> None:
         self.folder, self.server = folder, server
         self.data = folder / "sums.jsonl"
+        self.settings = config(self.data, server)
         rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(QUERIES))
         self.data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        LocalExecutor().run(config(self.data, server), folder / "finished")
+        LocalExecutor().run(copy.deepcopy(self.settings), folder / "finished")
         prices = ["+prices={m: {call: 1.0}}", "provider.free=false", "budget_usd=15.0", "provider.limits.concurrency=1"]
         with pytest.raises(BudgetError):
             LocalExecutor(1).run(config(self.data, server, *prices), folder / "half")
@@ -71,7 +73,7 @@ class Built:
     def build(self, out: Path) -> int:
         """Run the build again and return the number of completions that it requested."""
         before = self.server.completions
-        LocalExecutor().run(config(self.data, self.server), out)
+        LocalExecutor().run(copy.deepcopy(self.settings), out)
         return self.server.completions - before
 
 
