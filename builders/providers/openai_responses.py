@@ -5,15 +5,17 @@ Selected with ``provider=openai``; called by the sampler (``builders.sampling``)
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bestofn.builders.errors import ServiceError
+from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
+from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.wire_values import as_object, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
     from bestofn.builders.providers.sdk_transport import ClientSettings
 
+log = logging.getLogger(__name__)
+
+NO_SUCH_PATH = (404, 405, 501)
 CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -33,6 +38,9 @@ class OpenAIResponses(HttpBatchService):
     With tools and a reasoning effort, the service returns encrypted reasoning. The reasoning is stored in
     ``Completion.detail`` and sent back with the tool's result, as the service requires. ``summary="auto"`` requests a
     summary of the reasoning.
+
+    Many compatible servers have only Chat Completions. If such a server refuses the path of the Responses API, this
+    provider sends a warning, and uses Chat Completions for this request and all later ones.
     """
 
     name = "openai_responses"
@@ -72,6 +80,8 @@ class OpenAIResponses(HttpBatchService):
             transport=transport,
         )
         self.summary = summary
+        self._chat = OpenAIChat(model=model, base_url=base_url, api_key=api_key)
+        self._chat_only = False
 
     @property
     def identity(self) -> str:
@@ -87,6 +97,36 @@ class OpenAIResponses(HttpBatchService):
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
         return OpenAIBatches(self.http, "/v1/responses")
+
+    async def ask(self, request: Request, n: int) -> Reply:
+        """Send ``request`` once and return the reply; see ``builders.sampling.provider.Provider``."""
+        if self._chat_only:
+            return await self._ask_chat(request, n)
+        try:
+            return await super().ask(request, n)
+        except RequestError as error:
+            if error.status not in NO_SUCH_PATH or self.base_url == self.public_url:
+                raise
+            return await self._first_chat(request, n, error)
+
+    async def _first_chat(self, request: Request, n: int, refused: RequestError) -> Reply:
+        """Ask with Chat Completions for the first time. Raises ``refused`` if the server does not have this API."""
+        try:
+            reply = await self._ask_chat(request, n)
+        except RequestError as error:
+            raise refused if error.status in NO_SUCH_PATH else error from error
+        if not self._chat_only:
+            self._chat_only = True
+            log.warning(
+                "%s has no Responses API (status %s); Chat Completions is used instead. Set provider=openai_chat to "
+                "use it from the start.",
+                self.base_url,
+                refused.status,
+            )
+        return reply
+
+    async def _ask_chat(self, request: Request, n: int) -> Reply:
+        return await self._sender.post(self._chat.path, self._chat.body(request, n))
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""
@@ -116,6 +156,8 @@ class OpenAIResponses(HttpBatchService):
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""
+        if "choices" in value:
+            return self._chat.answers(value, reply)
         if value.get("status") in ("failed", "cancelled"):
             raise ServiceError(
                 f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}",
@@ -149,6 +191,8 @@ class OpenAIResponses(HttpBatchService):
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""
+        if "choices" in value:
+            return self._chat.usage(value)
         usage = as_object(value.get("usage"))
         details = as_object(usage.get("input_tokens_details"))
         return Usage(
