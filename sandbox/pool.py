@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
+from bestofn.builders.telemetry.spans import span
 from bestofn.sandbox.box import Box, BoxGone
 from bestofn.sandbox.builds import Builds
 from bestofn.sandbox.workers import ProcessPool
@@ -67,12 +68,18 @@ class Pool:
         Raises ``SandboxError`` if no new box can be started, because then no program can be run.
         """
         async with self._free:
-            prepared = await self._builds.prepare(program)
-            if isinstance(prepared, Execution):
-                return prepared
-            if not prepared.stdins:
-                return await self._run_once(prepared)
-            return await self._run_inputs(prepared)
+            with span("program", {"language": program.language}) as ran:
+                execution = await self._run(program)
+                ran.note({"status": execution.status})
+                return execution
+
+    async def _run(self, program: Program) -> Execution:
+        prepared = await self._builds.prepare(program)
+        if isinstance(prepared, Execution):
+            return prepared
+        if not prepared.stdins:
+            return await self._run_once(prepared)
+        return await self._run_inputs(prepared)
 
     async def _run_inputs(self, program: Program) -> Execution:
         """Run the program once per input and return all runs as one execution.

@@ -14,12 +14,14 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.sampling.attempt_counts import ServiceState
 
+TOKENS = {"input": "prompt", "output": "completion"}  # kind of tokens -> how the ledger calls them
+
 
 class Metrics(TypedDict):
     """The state of a run. Counts are totals since the start of the process, except ``queries_completed_before``.
 
     ``verification_queue`` counts queries that are sampled and not yet verified. ``error_share`` is the share of the
-    requested completions that ended in an error.
+    requested completions that ended in an error. ``tokens`` are counted by kind: ``input`` and ``output``.
     """
 
     time: str
@@ -30,6 +32,7 @@ class Metrics(TypedDict):
     verdicts: Mapping[str, int]
     completions: int
     errors: int
+    tokens: Mapping[str, int]
     error_share: float
     usd: float
     usd_per_hour: float
@@ -59,6 +62,7 @@ class MetricsSource:
             "verdicts": dict(self._progress.outcomes),
             "completions": completions,
             "errors": errors,
+            "tokens": {kind: int(spending.get(f"{name}_tokens", 0)) for kind, name in TOKENS.items()},
             "error_share": round(errors / max(errors + completions, 1), 6),
             "usd": round(usd, 6),
             "usd_per_hour": round(usd / max(seconds, 1e-9) * 3600, 6),
@@ -83,6 +87,12 @@ def _lines(metrics: Metrics) -> Iterator[str]:
         ("verdicts_total", "counter", "Candidates, by outcome", _each("outcome", metrics["verdicts"])),
         ("completions_total", "counter", "Completions received", [({}, metrics["completions"])]),
         ("errors_total", "counter", "Requested completions that ended in an error", [({}, metrics["errors"])]),
+        (
+            "tokens_total",
+            "counter",
+            "Tokens of prompts (input) and of completions (output)",
+            _each("kind", metrics["tokens"]),
+        ),
         ("error_share", "gauge", "Errors divided by errors and completions", [({}, metrics["error_share"])]),
         ("cost_usd_total", "counter", "Cost in dollars", [({}, metrics["usd"])]),
         ("cost_usd_per_hour", "gauge", "Cost in dollars per hour", [({}, metrics["usd_per_hour"])]),

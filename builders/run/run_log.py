@@ -15,45 +15,67 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Literal
 
 from bestofn.builders.errors import BestofnError
+from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.run.metrics import Metrics, prometheus_text
+from bestofn.builders.telemetry.trackers import TrackerName
 
 FOLDER = "logs"
 ONLY_IN_FILE = {"terminal": False}  # ``extra`` of messages that the terminal does not show
 LOG_BYTES, LOG_FILES = 50_000_000, 3  # a larger log is continued in a new file; the oldest files are deleted
+TRACKED_EVERY_S = 10.0  # without ``metrics_s``
 log = logging.getLogger(__name__)
 
 
 class RunLog:
     """Settings of the log. ``metrics_s`` is the time between two records of the metrics; 0 writes none.
 
-    With ``level="debug"``, the log contains each failed attempt to get a reply.
+    With ``level="debug"``, the log contains each failed attempt to get a reply. With ``otel``, spans and metrics are
+    exported (``telemetry.otel``). ``tracker`` also gets the metrics, in its ``project`` (``telemetry.trackers``).
     """
 
     def __init__(
-        self, level: Literal["debug", "info", "warning", "error"] = "info", json: bool = False, metrics_s: float = 10.0
+        self,
+        level: Literal["debug", "info", "warning", "error"] = "info",
+        json: bool = False,
+        metrics_s: float = 10.0,
+        otel: bool = False,
+        tracker: TrackerName | None = None,
+        project: str = "bestofn",
     ) -> None:
         if metrics_s < 0:
             raise ValueError(f"metrics_s is {metrics_s}; expected at least 0")
         self.level = logging.getLevelName(level.upper())
         self.json = json
         self.metrics_s = metrics_s
+        self.otel = otel
+        self.tracker: TrackerName | None = tracker
+        self.project = project
 
     @contextlib.contextmanager
-    def recording(self, out: Path, metrics: Callable[[], Metrics], command: str = "build") -> Iterator[None]:
-        """Write the log of ``command`` and the metrics of the run in the folder ``out`` during the block."""
+    def recording(
+        self, out: Path, metrics: Callable[[], Metrics], command: str = "build", config: JsonObject | None = None
+    ) -> Iterator[None]:
+        """Write the log of ``command`` and the metrics of the run in the folder ``out`` during the block.
+
+        ``config`` is the configuration without credentials, for the tracker.
+        """
         folder = out / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         handler = _LogFile(folder / f"{command}.{'jsonl' if self.json else 'log'}")
         handler.setFormatter(_JsonLines() if self.json else _TextLines())
         handler.setLevel(self.level)
-        with _attached(handler), _every(self.metrics_s, _MetricsFiles(folder, metrics)):
+        with _attached(handler), contextlib.ExitStack() as stack:
+            stack.enter_context(self._exported(out, metrics, command))
+            stack.enter_context(self._tracked(out, metrics, config or {}))
+            stack.enter_context(_every(self.metrics_s, _MetricsFiles(folder, metrics)))
             log.info("The command %s in %s starts.", command, out, extra=ONLY_IN_FILE)
             try:
                 yield
@@ -63,6 +85,26 @@ class RunLog:
                 log.error("The command %s stops. %s", command, reason, exc_info=not known, extra=ONLY_IN_FILE)
                 raise
             log.info("The command %s is complete.", command, extra=ONLY_IN_FILE)
+
+    @contextlib.contextmanager
+    def _tracked(self, out: Path, metrics: Callable[[], Metrics], config: JsonObject) -> Iterator[None]:
+        if self.tracker is None:
+            yield
+            return
+        from bestofn.builders.telemetry.trackers import tracked
+
+        with (
+            tracked(self.tracker, self.project, out, config) as track,
+            _every(self.metrics_s or TRACKED_EVERY_S, lambda: track(metrics())),
+        ):
+            yield
+
+    def _exported(self, out: Path, metrics: Callable[[], Metrics], command: str) -> AbstractContextManager[None]:
+        if not self.otel:
+            return contextlib.nullcontext()
+        from bestofn.builders.telemetry.otel import exporting
+
+        return exporting(command, {"bestofn.run": out.name}, metrics, self.metrics_s)
 
 
 class _LogFile(RotatingFileHandler):

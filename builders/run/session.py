@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
@@ -42,7 +43,8 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
         source = MetricsSource(run.progress, run.stage_names)
         try:
             write_state(run, "running")
-            with run.log.recording(out, lambda: source.metrics(run.spending(), run.services())):
+            shown = cast("JsonObject", manifest.redacted(run.config))
+            with run.log.recording(out, lambda: source.metrics(run.spending(), run.services()), config=shown):
                 yield run
         except BaseException:
             try:

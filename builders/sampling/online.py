@@ -12,6 +12,7 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import Limiter, Size
 from bestofn.builders.sampling.provider import Provider
 from bestofn.builders.sampling.reply import ReplyStore
+from bestofn.builders.telemetry.spans import span
 
 
 class OnlineRoute:
@@ -35,17 +36,27 @@ class OnlineRoute:
         request = in_flight.seeded(indices[0])
         size = Size(len(in_flight.body) / CHARACTERS_PER_TOKEN, len(indices), in_flight.key)
 
+        facts = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": self._provider.name,
+            "gen_ai.request.model": self._provider.model,
+            "gen_ai.request.choice.count": len(indices),
+        }
+
         async def send() -> dict[int, Completion]:
             self._journal.check()
             self._ledger.check()
-            try:
-                reply = await self._provider.ask(request, len(indices))
-            except RequestError as error:
-                error.repeated = self._journal.was_refused(in_flight.key, in_flight.attempt, indices[0])
-                raise
-            self._limiter.learn(reply.headers)
-            parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
-            self._limiter.used(size, parsed.usage.prompt, parsed.usage.completion)
-            return await self._replies.store(in_flight, indices, parsed)
+            with span("request", facts) as sent:
+                try:
+                    reply = await self._provider.ask(request, len(indices))
+                except RequestError as error:
+                    error.repeated = self._journal.was_refused(in_flight.key, in_flight.attempt, indices[0])
+                    raise
+                self._limiter.learn(reply.headers)
+                parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
+                usage = parsed.usage
+                self._limiter.used(size, usage.prompt, usage.completion)
+                sent.note({"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion})
+                return await self._replies.store(in_flight, indices, parsed)
 
         return await self._limiter.run(send, size, in_flight.mark_sent)

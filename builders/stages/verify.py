@@ -12,6 +12,7 @@ from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Row, Verdict
 from bestofn.builders.sampling.meter import Meter, costs_of, metered
 from bestofn.builders.schema import candidate_from_row, features, query_from_row, verdict_to_row
+from bestofn.builders.telemetry.spans import span
 
 
 class Verify:
@@ -42,8 +43,9 @@ class Verify:
 
     async def _verdict(self, query: Query, candidate: Candidate) -> tuple[Verdict, Meter]:
         started = time.perf_counter()
-        with metered() as meter:
+        with metered() as meter, span("verification", {"query_id": query.id, "split": query.split}) as verification:
             verdict = await verdict_of(self.verifier, query, candidate)
+            verification.note({"outcome": verdict.outcome, "verifier": verdict.verifier})
         if verdict.seconds or candidate.error:
             return verdict, meter
         return replace(verdict, seconds=time.perf_counter() - started), meter

@@ -135,3 +135,9 @@ def test_the_text_for_prometheus_is_always_valid(service, causes, usd) -> None:
     assert all(SAMPLE.fullmatch(line) for line in samples)
     assert len(samples) == len(set(samples))
     assert "bestofn_error_share 0.25" in text
+
+
+def test_log_json_is_a_choice() -> None:
+    assert compose(["log=json"])["log"]["json"] is True
+    assert compose(["log=json", "log.level=debug"])["log"]["level"] == "debug"
+    assert compose([])["log"]["json"] is False
