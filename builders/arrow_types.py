@@ -1,15 +1,20 @@
-"""Types for the parts of pyarrow and datasets that ``schema`` and ``tables`` use; neither library has type stubs.
+"""Column types of tables, and types for the parts of pyarrow that ``schema`` and ``tables`` use.
 
-The functions import the libraries on first use, because the import takes a second. ``import_module`` returns a module
-without type information, so type checkers use the types that are declared here.
+The column types ``Value``, ``List`` and ``Json`` equal those of the library datasets, and files store them in the same
+form. A build does not import datasets, because the import takes longer than that of all other libraries together.
+
+pyarrow has no type stubs. ``import_module`` returns a module without type information, so type checkers use the types
+that are declared here.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 
 class Field(Protocol):
@@ -58,14 +63,54 @@ class Table(RecordBatch, Protocol):
 
     def column(self, name: str) -> Column: ...
 
+    def append_column(self, field: Field, column: Column) -> Table: ...
+
+    def slice(self, offset: int, length: int) -> Table: ...
+
 
 class Features(Protocol):
-    """The type of each column, by column name: ``datasets.Features``."""
+    """The type of each column, by column name: ``Columns`` or ``datasets.Features``."""
 
-    arrow_schema: Schema
-
+    @property
+    def arrow_schema(self) -> Schema: ...
     def __iter__(self) -> Iterator[str]: ...
-    def __getitem__(self, column: str) -> Any: ...
+    def __getitem__(self, column: str, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The type of plain values. ``dtype`` is ``string``, ``int64``, ``float64`` or ``bool``."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """The type of lists. All items have the type ``feature``, which may be a mapping from names to types."""
+
+    feature: object
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """The type of values that are stored as JSON text."""
+
+
+class Columns(dict[str, Any]):
+    """The type of each column, by column name. Implements ``Features``."""
+
+    _schema: Schema | None = None
+
+    @property
+    def arrow_schema(self) -> Schema:
+        """The Arrow schema of these columns. Its metadata has the types in the form that datasets reads."""
+        if self._schema is not None:
+            return self._schema
+        pa = arrow()
+        described = {"info": {"features": {name: _described(kind) for name, kind in self.items()}}}
+        schema: Schema = pa.schema([pa.field(name, _arrow_type(kind)) for name, kind in self.items()])
+        self._schema = schema.with_metadata({b"huggingface": json.dumps(described).encode()})
+        return self._schema
 
 
 class RowGroup(Protocol):
@@ -107,11 +152,6 @@ def arrow() -> Any:
     return import_module("pyarrow")
 
 
-def feature_types() -> Any:
-    """Import and return the module ``datasets``, which defines the column types ``Value``, ``List`` and ``Json``."""
-    return import_module("datasets")
-
-
 def open_parquet(file: Path) -> ParquetFile:
     """Open a Parquet file for reading. Use the result in a ``with`` block. Damaged pages raise an error."""
     return import_module("pyarrow.parquet").ParquetFile(file, page_checksum_verification=True)
@@ -137,11 +177,84 @@ def concat_tables(tables: Iterator[Table]) -> Table:
     return import_module("pyarrow").concat_tables(tables)
 
 
+def write_stream(table: Table, file: Path) -> None:
+    """Write ``table`` to ``file`` in Arrow's stream format."""
+    pa = arrow()
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+
+
+def read_stream(file: Path) -> Table:
+    """Return the table in ``file``, which has Arrow's stream format. Its data stays in the file (memory map)."""
+    pa = arrow()
+    return pa.ipc.open_stream(pa.memory_map(str(file))).read_all()
+
+
 def features_from(columns: Mapping[str, Any]) -> Features:
-    """Build ``datasets.Features`` from ``columns`` (column name -> datasets type)."""
-    return import_module("datasets").Features(columns)
+    """Return ``columns`` (column name -> type) as features. The types may be of this module and of datasets."""
+    own = {name: _described(kind) for name, kind in columns.items()}
+    if None not in own.values():
+        return Columns(columns)
+    hf = import_module("datasets").Features
+    restored = hf.from_dict({name: kind for name, kind in own.items() if kind is not None})
+    return hf({name: restored.get(name, kind) for name, kind in columns.items()})
 
 
 def features_of_schema(schema: Schema) -> Features:
-    """Return the ``datasets.Features`` that are stored in the metadata of ``schema``."""
+    """Return the features that are stored in the metadata of ``schema``."""
+    stored: Any = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    described: dict[str, Any] = stored.get("info", {}).get("features") or {}
+    columns = Columns({name: _from_described(kind) for name, kind in described.items()})
+    if None not in columns.values() and columns.arrow_schema == schema:
+        return columns
     return import_module("datasets").Features.from_arrow_schema(schema)
+
+
+def _described(kind: object) -> Any:
+    """Return ``kind`` in the form that datasets stores; None if it contains a type that is not of this module."""
+    if isinstance(kind, Value):
+        return {"dtype": kind.dtype, "_type": "Value"}
+    if isinstance(kind, Json):
+        return {"_type": "Json"}
+    if isinstance(kind, List):
+        member = _described(kind.feature)
+        return None if member is None else {"feature": member, "_type": "List"}
+    if not isinstance(kind, Mapping):
+        return None
+    members = {name: _described(member) for name, member in cast("Mapping[str, object]", kind).items()}
+    return None if None in members.values() else members
+
+
+def _from_described(stored: Any) -> object:
+    """Return the type that ``_described`` gave; None if it contains a type that is not of this module."""
+    match stored:
+        case {"dtype": str(dtype), "_type": "Value", **rest} if not rest and dtype in _ARROW_TYPES:
+            return Value(dtype)
+        case {"_type": "Json", **rest} if not rest:
+            return Json()
+        case {"feature": feature, "_type": "List", **rest} if not rest:
+            member = _from_described(feature)
+            return None if member is None else List(member)
+        case {**members} if "_type" not in members:
+            kinds = {str(name): _from_described(member) for name, member in members.items()}
+            return None if None in kinds.values() else kinds
+        case _:
+            return None
+
+
+_ARROW_TYPES = {"string": "string", "int64": "int64", "float64": "float64", "bool": "bool_"}
+"""``Value.dtype`` -> name of the function of pyarrow that returns the type."""
+
+
+def _arrow_type(kind: object) -> Any:
+    pa = arrow()
+    match kind:
+        case Value(dtype):
+            return getattr(pa, _ARROW_TYPES[dtype])()
+        case Json():
+            return pa.json_()
+        case List(feature):
+            return pa.list_(_arrow_type(feature))
+        case _:
+            members = cast("Mapping[str, object]", kind).items()
+            return pa.struct([pa.field(name, _arrow_type(member)) for name, member in members])

@@ -3,7 +3,7 @@
 One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists of equal length and order. The stages and
 the tables use these functions.
 
-Objects with varying keys (tool arguments, details) are stored in ``datasets.Json`` columns. These columns never contain
+Objects with varying keys (tool arguments, details) are stored in ``Json`` columns. These columns never contain
 plain strings, because datasets 5.2 would decode a string such as ``"1"`` to a number. The tests, calls, state and
 checks of a reference are encoded with ``formats.exact_json``, so they are read back unchanged. In all other data,
 ``clean`` replaces values that Arrow or JSON cannot hold.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, cast
 
-from bestofn.builders.arrow_types import feature_types
+from bestofn.builders.arrow_types import Json, List, Value
 from bestofn.builders.formats import exact_json
 from bestofn.builders.records import (
     Candidate,
@@ -38,17 +38,16 @@ USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``
 
 @cache
 def features() -> Mapping[str, Any]:
-    """Return the datasets features: group (``query``, ``candidates``, …, ``pairs``) -> column -> feature."""
-    types = feature_types()
-    text, integer, number = types.Value("string"), types.Value("int64"), types.Value("float64")
-    json_object = types.Json()
-    messages = types.List(json_object)
+    """Return the types of the columns: group (``query``, ``candidates``, …, ``pairs``) -> column -> type."""
+    text, integer, number = Value("string"), Value("int64"), Value("float64")
+    json_object = Json()
+    messages = List(json_object)
     query = {
         "query_id": text,
         "split": text,
         "source": text,
         "messages": messages,
-        "tools": types.List(json_object),
+        "tools": List(json_object),
         "reference": json_object,
         "metadata": json_object,
     }
@@ -82,10 +81,10 @@ def features() -> Mapping[str, Any]:
     pair = {"chosen": integer, "rejected": integer, "margin": number, "reason": text, "basis": text}
     return {
         "query": query,
-        "candidates": {"candidates": types.List(candidate)},
-        "verdicts": {"verdicts": types.List(verdict)},
-        "scores": {"scores": types.List(score)},
-        "pairs": {"pairs": types.List(pair)},
+        "candidates": {"candidates": List(candidate)},
+        "verdicts": {"verdicts": List(verdict)},
+        "scores": {"scores": List(score)},
+        "pairs": {"pairs": List(pair)},
     }
 
 

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
-GC_THRESHOLDS = (2_000, 10, 10)  # see ``fewer_collections``
+GC_THRESHOLDS = (20_000, 20, 50)  # see ``fewer_collections``
 Result = TypeVar("Result")
 
 

@@ -9,14 +9,27 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
+STARTED_AT_ONCE = 16  # tasks that start before other tasks of the event loop run
+
+
 async def run_together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Run ``coroutines`` concurrently and return their results in order. The first error cancels the others."""
+    """Run ``coroutines`` concurrently and return their results in order. The first error cancels the others.
+
+    Many coroutines start a few at a time, so that they do not block the event loop.
+    """
     pending = list(coroutines)
     if len(pending) == 1:
         return [await pending[0]]
+    tasks: list[asyncio.Task[Result]] = []
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in pending]
+            for coroutine in pending:
+                tasks.append(group.create_task(coroutine))
+                if len(tasks) % STARTED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
+    finally:
+        for coroutine in pending[len(tasks) :]:
+            coroutine.close()
     return [task.result() for task in tasks]

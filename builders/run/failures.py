@@ -9,25 +9,20 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bestofn.builders.arrow_types import Table
 from bestofn.builders.errors import may_be_retried, names_failed_request
 from bestofn.builders.protocols import Stage
-from bestofn.builders.run.apply_stage import arrow_tables
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 
-def failures(dataset: Dataset, stages: Sequence[Stage]) -> dict[str, int]:
+def failures(table: Table, stages: Sequence[Stage]) -> dict[str, int]:
     """Return stage name -> number of candidates that failed in this stage and may succeed in a later run.
 
-    ``dataset`` has the columns that ``stages`` added. Stages without such failures are left out.
+    ``table`` has the columns that ``stages`` added. Stages without such failures are left out.
     """
     columns = [(stage.name, column) for stage in stages for column in stage.adds if column in COUNTS]
-    tables = list(arrow_tables(dataset, 256))
-    counts = {stage: sum(map(COUNTS[column], tables)) for stage, column in columns}
+    counts = {stage: COUNTS[column](table) for stage, column in columns}
     return {stage: count for stage, count in counts.items() if count}
 
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bestofn.builders.arrow_types import features_from
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
@@ -32,21 +31,20 @@ from bestofn.builders.pairing.basis import VERIFIED
 from bestofn.builders.protocols import HasWeights, ReportsSkipped, Sampler, Source, Stage, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
-from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, delete_cached, join_columns
 from bestofn.builders.run.disk import disk_full_as_machine_error
-from bestofn.builders.run.failures import failures
 from bestofn.builders.run.fingerprints import stage_fingerprints
 from bestofn.builders.run.first_rows import FirstRows, PairingWithoutVerdicts
 from bestofn.builders.run.forecast import Forecast
+from bestofn.builders.run.part_writer import Failures, PartWriter
 from bestofn.builders.run.preflight import check_stages
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import (
     is_complete,
     part_of,
-    remove_marker,
     write_marker,
 )
 from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
+from bestofn.builders.run.second_process import SecondProcess, second_process
 from bestofn.builders.run.spending import Spending
 from bestofn.builders.run.table_settings import pair_basis, reward_of
 from bestofn.builders.sampling.attempt_counts import ServiceState
@@ -54,11 +52,9 @@ from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.provider import Provider, settings_not_sent
 from bestofn.builders.sampling.sampler import sampler
-from bestofn.builders.schema import SCHEMA_VERSION, features, query_to_row
+from bestofn.builders.schema import query_to_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.verify import Verify
-from bestofn.builders.tables import parquet_files
-from bestofn.builders.tables.arrow_rows import to_table
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +82,7 @@ class Run:
     spending: Callable[[], JsonObject]  # see ``Ledger.totals``
     account: Spending  # what all commands on this run have spent
     services: Callable[[], Sequence[ServiceState]]  # see ``Ledger.services``
+    second: SecondProcess | None = None  # runs the stages after the first one; None: this process runs all stages
     null_answers: int = 0  # recorded answers that are null, and left out
     check_lock: Callable[[], None] = lambda: None  # raises if another process has taken over the run folder
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -138,7 +135,7 @@ class Run:
                 for name, value in self.not_sent.items():
                     log.warning("sampling.%s=%s is not sent, because the service does not accept it.", name, value)
                 _check_memory(self.objects)
-                self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
+                self._stack.enter_context(self.loop.open(*self.objects.opened_in_order, self.second))
                 self._opened = True
 
     def check_stages(self, rows: Sequence[Row]) -> None:
@@ -208,6 +205,8 @@ def create_run(
     run = Run(config, out, source, stages, objects, ledger, progress, loop, run_log, totals, account, services)
     if run.generate is not None and run.generate.recorded is None:
         run.config = {**config, "n": run.generate.n}
+    if make_sampler is None:
+        run.second = second_process(run.config, out, run.stage_list)
     return run
 
 
@@ -307,7 +306,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
     run.open()
     run.check_stages(rows)
     started = time.monotonic()
-    failed = _write_part(run, number, rows, fingerprints)
+    failed = _write_part(run, number, queries, rows, fingerprints)
     log.info(
         "Shard %d: %d queries in %.1f s. Failures: %s.",
         number,
@@ -320,36 +319,18 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
     return part
 
 
-def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> Mapping[str, int]:
-    """Run the stages over ``rows`` and write the Parquet part of shard ``number``, but not its marker.
-
-    Returns the failures per stage. The cached results of the first stage with failures, and of all later stages, are
-    deleted, so that the next run tries again.
-    """
-    from datasets import Dataset
-    from datasets.table import InMemoryTable
-
-    cache = run.out / "cache"
-    cache.mkdir(parents=True, exist_ok=True)
-    table = to_table(rows, features_from(features()["query"]))
-    dataset = Dataset(InMemoryTable(table), fingerprint=fingerprints[-1])
-    stages = run.stage_list
-    files = {
-        stage.name: cache / f"{number:05d}-{stage.name}-{name}.arrow"
-        for stage, name in zip(stages, fingerprints, strict=True)
-    }
-    for stage, name in zip(stages, fingerprints, strict=True):
-        file, row_done = files[stage.name], run.progress.count_row
-        added = apply_stage(dataset, stage, run.loop, fingerprint=name, cache_file=file, row_done=row_done)
-        dataset = join_columns(dataset, added)
-    part = part_of(run.out, number)
-    remove_marker(part)
-    tables = arrow_tables(dataset, 256)
-    parquet_files.write_tables(tables, part, features_from(dataset.features), {"schema_version": SCHEMA_VERSION})
-    failed = failures(dataset, stages)
-    for name in itertools.dropwhile(lambda name: name not in failed, files):
-        delete_cached(files[name])
-    return failed
+def _write_part(run: Run, number: int, queries: Sequence[Query], rows: Sequence[Row], names: Sequence[str]) -> Failures:
+    """Run the stages over ``rows`` and write the part of shard ``number``. Returns the failures by stage."""
+    writer = PartWriter(run.out, run.stage_list, run.loop, run.progress.count_row)
+    if run.second is None:
+        return writer.write(number, rows, names)
+    run.second.expect(len(rows), run.loop)
+    writer.run_first_stage(number, rows, names)
+    if not run.second.takes(queries):
+        return writer.write(number, rows, names)
+    written = run.loop.run(run.second.write(number, rows, names))
+    run.progress.add(written.rows, written.outcomes)
+    return written.failed
 
 
 def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:

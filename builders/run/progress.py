@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,12 @@ class Progress:
             self.rows[stage] += 1
             for verdict in added.get("verdicts") or ():
                 self.outcomes[verdict["outcome"]] += 1
+
+    def add(self, rows: Mapping[str, int], outcomes: Mapping[str, int]) -> None:
+        """Add the counts of another process: rows by stage, candidates by verdict."""
+        with self._lock:
+            self.rows.update(rows)
+            self.outcomes.update(outcomes)
 
     def count_finished_rows(self, rows: int) -> None:
         """Count ``rows`` rows that an earlier run had completed."""

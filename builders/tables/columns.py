@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from bestofn.builders.arrow_types import Features, feature_types, features_from
+from bestofn.builders.arrow_types import Columns, Features, Json, List, Value
 from bestofn.builders.pairing.basis import VERIFIED, Basis
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.tables.query_row import QueryRow
@@ -74,18 +74,17 @@ class PublishedTable(Generic[RecordT]):
 
 
 def features_of(columns: Iterable[Column[Any]]) -> Features:
-    """Return the datasets features of a table with these columns."""
-    types = feature_types()
-    text, flag, number = types.Value("string"), types.Value("bool"), types.Value("float64")
+    """Return the types of a table with these columns."""
+    text, flag, number = Value("string"), Value("bool"), Value("float64")
     kinds: dict[Kind, object] = {
         "string": text,
         "JSON": text,
-        "int": types.Value("int64"),
+        "int": Value("int64"),
         "float": number,
         "bool": flag,
-        "conversation": types.List(types.Json()),
-        "strings": types.List(text),
-        "bools": types.List(flag),
-        "floats": types.List(number),
+        "conversation": List(Json()),
+        "strings": List(text),
+        "bools": List(flag),
+        "floats": List(number),
     }
-    return features_from({column.name: kinds[column.kind] for column in columns})
+    return Columns({column.name: kinds[column.kind] for column in columns})

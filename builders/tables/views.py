@@ -34,7 +34,7 @@ VIEWS: Mapping[str, PublishedTable[Any]] = {
 
 
 def view_features(name: str) -> Features:
-    """Return the datasets features of the published table ``name``."""
+    """Return the types of the columns of the published table ``name``."""
     return features_of(VIEWS[name].columns)
 
 

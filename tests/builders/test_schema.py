@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from datasets import Dataset, Features
+from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bestofn.builders.arrow_types import features_from
 from bestofn.builders.formats.exact_json import encode
 from bestofn.builders.records import CodeTests, Query, Reference
 from bestofn.builders.schema import features, query_from_row, query_to_row
@@ -42,7 +43,7 @@ CALLS = st.lists(st.fixed_dictionaries({"name": TEXT, "arguments": st.dictionari
 def there_and_back(reference: Reference) -> Reference:
     """The reference after a conversion to Arrow and back; it is also valid JSON for the ``grpo`` table."""
     row = query_to_row(Query("q", "code", ({"role": "user", "content": "?"},), reference=reference))
-    columns = Features(dict(features()["query"]))
+    columns = features_from(features()["query"])
     (again,) = from_table(to_table([row], columns), columns)
     assert json.loads(json.dumps(row["reference"], ensure_ascii=False, allow_nan=False)) == row["reference"]
     return query_from_row(again).reference
@@ -111,5 +112,5 @@ def test_what_json_keeps_is_stored_as_it_is() -> None:
 def test_any_reader_of_the_rows_can_read_them(value: Any) -> None:
     tests = CodeTests("function", "python", ({"args": [value], "expected": value},), "f")
     row = query_to_row(Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests)))
-    columns = Features(dict(features()["query"]))
+    columns = features_from(features()["query"])
     assert Dataset(to_table([row], columns)).to_list()[0]["reference"] == row["reference"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset, load_dataset
+from datasets import Dataset, Features, load_dataset
 
 from bestofn.builders.tables.views import view_features, view_rows
 from tests.runs import write_run
@@ -116,7 +116,7 @@ def test_steps_are_in_trls_stepwise_form() -> None:
     row["candidates"][0]["messages"] = [{"role": "assistant", "content": "12 + 13 is 25\nso the answer is 26"}]
     row["scores"][0] = {"value": 0.1, "parts": {"steps": graded}}
     (flat,) = view_rows("prm", row)
-    held = Dataset.from_list([flat], features=view_features("prm"))[0]
+    held = Dataset.from_list([flat], features=Features.from_arrow_schema(view_features("prm").arrow_schema))[0]
     assert len(held["completions"]) == len(held["labels"]) == len(held["scores"]) == 2
     assert held["labels"] == [True, False]
     assert "".join(message["content"] for message in held["prompt"]).startswith("What is")
@@ -129,10 +129,10 @@ def test_a_reward_model_learns_a_separable_preference(judge: str, tmp_path: Path
         question = {"role": "user", "content": f"Is {number} = {number}?"}
         return [question, {"role": "assistant", "content": word}]
 
-    features = view_features("reward_model")
+    features = Features.from_arrow_schema(view_features("reward_model").arrow_schema)
     kept = {name: features[name] for name in ("chosen", "rejected", "margin")}
     rows = [{"chosen": said(n, "yes"), "rejected": said(n, "no"), "margin": 0.5} for n in range(32)]
-    data = Dataset.from_list(rows, features=type(features)(kept))
+    data = Dataset.from_list(rows, features=Features(kept))
     options = {"max_steps": 12, "per_device_train_batch_size": 32, "learning_rate": 1e-2}
     history = trained("Reward", judge, data, tmp_path, **options).state.log_history
     losses = [entry["loss"] for entry in history if "loss" in entry]

@@ -143,6 +143,11 @@ def load() -> None:
     known("meter")
 
 
+def is_loaded() -> bool:
+    """Return whether ``load`` has ended."""
+    return _created_registry.cache_info().currsize > 0
+
+
 @lru_cache(maxsize=4096)
 def known(unit: str) -> Any | None:
     """Return the pint unit of a cleaned text, or None if the text is not a unit of measurement."""

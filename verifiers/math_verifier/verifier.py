@@ -54,12 +54,15 @@ class MathVerifier:
         self.settings = Settings(rounding, missing_unit, max_length)
         self.symbolic_s = symbolic_s
 
+        self._loading: asyncio.Task[None] | None = None
+
     async def __aenter__(self) -> MathVerifier:
-        self._loading = asyncio.create_task(asyncio.to_thread(units.load))  # importing pint needs half a second
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._loading
+        if self._loading is not None:
+            await self._loading
+            self._loading = None
 
     def verified_by(self, query: Query) -> str:
         """Return the name of this verifier if the query has a reference answer; otherwise ""."""
@@ -77,6 +80,8 @@ class MathVerifier:
         if not references:
             return Finding("abstain", 0.0, "the query has no reference answer")
         answer = final_answer(plain_text(candidate.text) or "")
+        if not units.is_loaded() and any(map(str.isalpha, "".join((*references, answer.text)))):
+            await self._load_units()
         findings = []
         for reference in references:
             finding = judge_answer(reference, answer, query.text, query.reference.choices, self.settings)
@@ -86,6 +91,12 @@ class MathVerifier:
                 return finding
             findings.append(finding)
         return next((finding for finding in findings if finding.outcome == "abstain"), findings[0])
+
+    async def _load_units(self) -> None:
+        """Import pint in a thread, because the import takes half a second. Only texts with letters can need it."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(asyncio.to_thread(units.load))
+        await asyncio.shield(self._loading)
 
     async def _symbolic(self, reference: str, answer: Answer, finding: Finding) -> Finding:
         if self.workers is None:

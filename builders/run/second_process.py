@@ -1,0 +1,179 @@
+"""The second process of a large build: it verifies, scores and pairs, and writes the parts of the shards.
+
+The first process then only samples, so its event loop answers at once and a second processor is used. The second
+process reads the candidates from the cache file of the first stage, so that a killed build loses nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.protocols import Stage, Verifier, verified_by
+from bestofn.builders.records import JsonObject, Query, Row
+from bestofn.builders.run.part_writer import Failures, PartWriter
+from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.verify import Verify
+from bestofn.sandbox.workers import ProcessPool
+
+LEAST_QUERIES = 600  # to start a process takes longer than to verify the answers to fewer queries
+NO_LIMIT_S, NO_LIMIT_MB = 1e9, 1 << 24  # of one shard
+MODULES = (
+    *("bestofn.builders.stages.", "bestofn.builders.pairing.", "bestofn.builders.config.objects.nothing"),
+    *("bestofn.verifiers.", "bestofn.sandbox."),
+    *("bestofn.reward.verification_reward.", "bestofn.reward.length_reward.", "bestofn.reward.format_reward."),
+    *("bestofn.reward.repetition_reward.", "bestofn.reward.heuristic_reward."),
+)
+"""The classes that a second process may create: they send no requests and load no model."""
+VERIFIERS = frozenset({"math", "choice", "short_answer"})
+"""The verifiers that use no sandbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPart:
+    """What the second process reports about one part. ``rows`` counts rows by stage, ``outcomes`` verdicts."""
+
+    failed: Failures
+    rows: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    logged: Sequence[logging.LogRecord]
+
+
+def second_process(config: JsonObject, out: Path, stages: Sequence[Stage]) -> SecondProcess | None:
+    """Return the second process of a run; None if a later stage needs the first process."""
+    nodes: Mapping[str, JsonObject] = config["stages"]
+    if not stages or not isinstance(stages[0], Generate):
+        return None
+    later = {name: nodes[name] for name in list(nodes)[1:]}
+    if not all(target.startswith(MODULES) for target in _targets(later)):
+        return None
+    verifier = next((stage.verifier for stage in stages if isinstance(stage, Verify)), None)
+    return SecondProcess(out, later, verifier)
+
+
+def _targets(node: object) -> Iterator[str]:
+    """Yield each ``_target_`` in a configuration node."""
+    if isinstance(node, Mapping):
+        for key, value in cast("Mapping[str, object]", node).items():
+            if key == "_target_":
+                yield str(value)
+            else:
+                yield from _targets(value)
+    elif isinstance(node, list | tuple):
+        for value in cast("Sequence[object]", node):
+            yield from _targets(value)
+
+
+class SecondProcess:
+    """A process that runs the stages ``later`` of the run ``out``.
+
+    It starts when ``expect`` has counted ``LEAST_QUERIES`` queries.
+    """
+
+    def __init__(self, out: Path, later: Mapping[str, JsonObject], verifier: Verifier | None) -> None:
+        self._out, self._later, self._verifier = str(out.absolute()), json.dumps(later, default=str), verifier
+        self._pool = ProcessPool(1, NO_LIMIT_MB, preload=(__name__,), calls_per_worker=1 << 40)
+        self._lock = threading.Lock()
+        self._expected = 0
+
+    async def __aenter__(self) -> SecondProcess:
+        await self._pool.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._pool.__aexit__(*exc)
+
+    def expect(self, queries: int, loop: Loop) -> None:
+        """Count queries that are sampled now. The process starts in ``loop`` when there are enough of them."""
+        with self._lock:
+            before, self._expected = self._expected, self._expected + queries
+        if before < LEAST_QUERIES <= self._expected:
+            loop.submit(self._pool.call(_open_stages, self._later, timeout_s=NO_LIMIT_S))
+
+    def takes(self, queries: Collection[Query]) -> bool:
+        """Return whether the process has started, and can verify the answers to ``queries``."""
+        verifier = self._verifier
+        if self._expected < LEAST_QUERIES:
+            return False
+        return verifier is None or all(verified_by(verifier, query) in VERIFIERS for query in queries)
+
+    async def write(self, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> WrittenPart:
+        """Run the later stages over ``rows`` and write the part of shard ``number``. See ``PartWriter.write``."""
+        call = (self._out, self._later, number, rows, fingerprints)
+        written = await self._pool.call(_write_part, *call, timeout_s=NO_LIMIT_S)
+        for record in written.logged:
+            logging.getLogger(record.name).handle(record)
+        return written
+
+
+class _Sampled:
+    """Takes the place of ``Generate`` in the second process, which reads its result from the cache."""
+
+    name = Generate.name
+
+    @property
+    def adds(self) -> Mapping[str, Any]:
+        from bestofn.builders.schema import features
+
+        return features()["candidates"]
+
+    async def __call__(self, row: Row) -> Row:
+        raise RuntimeError("the cache file of the sampled candidates is missing or damaged; run the same command again")
+
+
+class _Records(logging.Handler):
+    """Collects log records, in a form that another process can read."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        record.msg, record.args, record.exc_info = record.getMessage(), None, None
+        self.records.append(record)
+
+
+def _write_part(out: str, later: str, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> WrittenPart:
+    """Write one part in the second process."""
+    loop, stages = _stages(later)
+    done: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
+
+    def row_done(stage: str, added: Row) -> None:
+        done[stage] += 1
+        outcomes.update(verdict["outcome"] for verdict in added.get("verdicts") or ())
+
+    logged = _Records()
+    logging.getLogger("bestofn").addHandler(logged)
+    try:
+        failed = PartWriter(Path(out), stages, loop, row_done).write(number, rows, fingerprints)
+    finally:
+        logging.getLogger("bestofn").removeHandler(logged)
+    return WrittenPart(dict(failed), done, outcomes, logged.records)
+
+
+def _open_stages(later: str) -> None:
+    _stages(later)
+
+
+@functools.cache
+def _stages(later: str) -> tuple[Loop, Sequence[Stage]]:
+    """Create and open the stages of this process. They stay open until the process ends."""
+    objects = ObjectBuilder()
+    nodes: Mapping[str, JsonObject] = json.loads(later)
+    stages = [objects.build(node, f"stages.{name}") for name, node in nodes.items()]
+    loop = Loop()
+    loop.__enter__()
+    opened = [one for one in objects.opened_in_order if type(one).__module__.startswith("bestofn.verifiers.")]
+    pools = [one for one in objects.opened_in_order if isinstance(one, ProcessPool)]
+    loop.open(*pools, *opened).__enter__()
+    return loop, [_Sampled(), *stages]
