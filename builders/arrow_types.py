@@ -16,12 +16,27 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
+from bestofn.builders.records import JsonObject
+
+
+class DataType(Protocol):
+    """The type of a column: ``pyarrow.DataType``.
+
+    A list has a ``value_type``, an extension type a ``storage_type``, and a struct has fields.
+    """
+
+    value_type: DataType
+    storage_type: DataType
+    num_fields: int
+
+    def field(self, number: int) -> Field: ...
+
 
 class Field(Protocol):
     """One column of a schema: ``pyarrow.Field``."""
 
     name: str
-    type: Any
+    type: DataType
     nullable: bool
 
 
@@ -96,7 +111,7 @@ class Json:
     """The type of values that are stored as JSON text."""
 
 
-class Columns(dict[str, Any]):
+class Columns(dict[str, object]):
     """The type of each column, by column name. Implements ``Features``."""
 
     _schema: Schema | None = None
@@ -190,7 +205,7 @@ def read_stream(file: Path) -> Table:
     return pa.ipc.open_stream(pa.memory_map(str(file))).read_all()
 
 
-def features_from(columns: Mapping[str, Any]) -> Features:
+def features_from(columns: Mapping[str, object]) -> Features:
     """Return ``columns`` (column name -> type) as features. The types may be of this module and of datasets."""
     own = {name: _described(kind) for name, kind in columns.items()}
     if None not in own.values():
@@ -202,15 +217,15 @@ def features_from(columns: Mapping[str, Any]) -> Features:
 
 def features_of_schema(schema: Schema) -> Features:
     """Return the features that are stored in the metadata of ``schema``."""
-    stored: Any = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
-    described: dict[str, Any] = stored.get("info", {}).get("features") or {}
+    stored: JsonObject = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    described: JsonObject = stored.get("info", {}).get("features") or {}
     columns = Columns({name: _from_described(kind) for name, kind in described.items()})
     if None not in columns.values() and columns.arrow_schema == schema:
         return columns
     return import_module("datasets").Features.from_arrow_schema(schema)
 
 
-def _described(kind: object) -> Any:
+def _described(kind: object) -> object:
     """Return ``kind`` in the form that datasets stores; None if it contains a type that is not of this module."""
     if isinstance(kind, Value):
         return {"dtype": kind.dtype, "_type": "Value"}
@@ -225,28 +240,29 @@ def _described(kind: object) -> Any:
     return None if None in members.values() else members
 
 
-def _from_described(stored: Any) -> object:
+def _from_described(stored: object) -> object:
     """Return the type that ``_described`` gave; None if it contains a type that is not of this module."""
-    match stored:
-        case {"dtype": str(dtype), "_type": "Value", **rest} if not rest and dtype in _ARROW_TYPES:
-            return Value(dtype)
-        case {"_type": "Json", **rest} if not rest:
-            return Json()
-        case {"feature": feature, "_type": "List", **rest} if not rest:
-            member = _from_described(feature)
-            return None if member is None else List(member)
-        case {**members} if "_type" not in members:
-            kinds = {str(name): _from_described(member) for name, member in members.items()}
-            return None if None in kinds.values() else kinds
-        case _:
-            return None
+    if not isinstance(stored, Mapping):
+        return None
+    described = cast("Mapping[str, object]", stored)
+    name = described.get("_type")
+    if "_type" not in described:
+        kinds = {key: _from_described(member) for key, member in described.items()}
+        return None if None in kinds.values() else kinds
+    if name == "Json" and len(described) == 1:
+        return Json()
+    if name == "List" and set(described) == {"feature", "_type"}:
+        member = _from_described(described["feature"])
+        return None if member is None else List(member)
+    dtype = str(described.get("dtype"))
+    return Value(dtype) if name == "Value" and len(described) == 2 and dtype in _ARROW_TYPES else None
 
 
 _ARROW_TYPES = {"string": "string", "int64": "int64", "float64": "float64", "bool": "bool_"}
 """``Value.dtype`` -> name of the function of pyarrow that returns the type."""
 
 
-def _arrow_type(kind: object) -> Any:
+def _arrow_type(kind: object) -> DataType:
     pa = arrow()
     match kind:
         case Value(dtype):

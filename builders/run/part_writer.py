@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bestofn.builders.arrow_types import Table, features_from
 from bestofn.builders.concurrency.event_loop import Loop
@@ -62,7 +61,7 @@ class PartWriter:
         file = self._cache_files(number, fingerprints)[first.name]
         apply_stage(self._queries(rows)[1], first, self.loop, cache_file=file, row_done=self.row_done)
 
-    def _queries(self, rows: Sequence[Row]) -> tuple[Table, list[dict[str, Any]]]:
+    def _queries(self, rows: Sequence[Row]) -> tuple[Table, list[dict[str, object]]]:
         """Return ``rows`` as an Arrow table, and as the rows that this table gives."""
         types = features_from(features()["query"])
         table = to_table(rows, types)

@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.protocols import Stage, Verifier, verified_by
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run.part_writer import Failures, PartWriter
+from bestofn.builders.schema import features
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.verify import Verify
 from bestofn.sandbox.workers import ProcessPool
@@ -121,9 +122,7 @@ class _Sampled:
     name = Generate.name
 
     @property
-    def adds(self) -> Mapping[str, Any]:
-        from bestofn.builders.schema import features
-
+    def adds(self) -> Mapping[str, object]:
         return features()["candidates"]
 
     async def __call__(self, row: Row) -> Row:

@@ -10,13 +10,13 @@ import json
 import operator
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import NamedTuple, cast
 
-from bestofn.builders.arrow_types import arrow
+from bestofn.builders.arrow_types import Column, DataType, List, arrow
 from bestofn.builders.records import Row
 
 
-def to_array(values: Sequence[Any], feature: Any, kind: Any) -> Any:
+def to_array(values: Sequence[object], feature: object, kind: DataType) -> Column:
     """Return ``values`` of the type ``feature`` as an Arrow array of the storage type ``kind``. None is null.
 
     Raises ``pyarrow.ArrowTypeError`` or ``ArrowInvalid`` if a value does not fit the type.
@@ -25,30 +25,52 @@ def to_array(values: Sequence[Any], feature: Any, kind: Any) -> Any:
     missing = values.count(None)
     if missing == len(values):
         return pa.nulls(missing, kind)
-    name = type(feature).__name__  # of ``arrow_types`` or of datasets
-    if name == "Json":
+    if is_json(feature):
         return _texts(list(map(json_text, values)))
     try:
-        if name == "List":
-            buffers, children = _lists(values, feature.feature, kind)
-        elif isinstance(feature, Mapping):
-            buffers, children = [], _members(values, cast("Mapping[str, object]", feature), kind)
-        elif kind == pa.string():
+        if kind == pa.string():
             return _texts(values)
-        elif kind in (pa.int64(), pa.float64()):
-            buffers, children = (
-                [array("q" if kind == pa.int64() else "d", [0 if one is None else one for one in values])],
-                None,
-            )
-        elif kind == pa.bool_():
-            buffers, children = [_flags(values)], None
-        else:
-            return pa.array(values, kind)
+        parts = _parts(values, feature, kind)
     except (AttributeError, TypeError, OverflowError) as error:
         raise pa.ArrowTypeError(f"a value does not fit the type {kind}: {error}") from error
+    if parts is None:
+        return pa.array(values, kind)
     valid = pa.py_buffer(_bits([value is not None for value in values])) if missing else None
-    buffers = [valid, *map(pa.py_buffer, buffers)]
-    return pa.Array.from_buffers(kind, len(values), buffers, null_count=missing, children=children)
+    buffers = [valid, *map(pa.py_buffer, parts.buffers)]
+    return pa.Array.from_buffers(kind, len(values), buffers, null_count=missing, children=parts.children)
+
+
+def is_json(feature: object) -> bool:
+    """Return whether ``feature`` is the type ``Json`` of ``arrow_types`` or of datasets."""
+    return type(feature).__name__ == "Json"
+
+
+def member_of_list(feature: object) -> object | None:
+    """Return the type of the items if ``feature`` is the type ``List`` of ``arrow_types`` or of datasets."""
+    return cast("List", feature).feature if type(feature).__name__ == "List" else None
+
+
+class _Parts(NamedTuple):
+    """The buffers of an array without the one that says which values are null, and the arrays of its members."""
+
+    buffers: Sequence[object]
+    children: Sequence[Column] | None = None
+
+
+def _parts(values: Sequence[object], feature: object, kind: DataType) -> _Parts | None:
+    """Return the parts of an array; None if its type is rare."""
+    pa = arrow()
+    if (item := member_of_list(feature)) is not None:
+        return _lists(cast("Sequence[Sequence[object] | None]", values), item, kind)
+    if isinstance(feature, Mapping):
+        features = cast("Mapping[str, object]", feature)
+        fields = (kind.field(number) for number in range(kind.num_fields))
+        rows = cast("Sequence[Row | None]", values)
+        return _Parts([], [to_array(member(rows, one.name), features[one.name], one.type) for one in fields])
+    if kind in (pa.int64(), pa.float64()):
+        numbers = cast("list[float]", [0 if value is None else value for value in values])
+        return _Parts([array("q" if kind == pa.int64() else "d", numbers)])
+    return _Parts([_flags(values)]) if kind == pa.bool_() else None
 
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
@@ -62,10 +84,10 @@ def json_text(value: object) -> str | None:
     return None if value is None else _COMPACT.encode(value)
 
 
-def member(values: Sequence[Mapping[str, Any] | None], name: str) -> Sequence[Any]:
+def member(values: Sequence[Row | None], name: str) -> list[object]:
     """Return the member ``name`` of each of ``values``; None for a value that is None or has no such member."""
     try:
-        return list(map(operator.itemgetter(name), cast("Sequence[Mapping[str, Any]]", values)))
+        return list(map(operator.itemgetter(name), cast("Sequence[Row]", values)))
     except (KeyError, TypeError):
         return [None if value is None else value.get(name) for value in values]
 
@@ -76,7 +98,7 @@ def _bits(flags: Sequence[bool]) -> bytes:
     return int(digits or "0", 2).to_bytes((len(flags) + 7) // 8, "little")
 
 
-def _texts(values: Sequence[str | None]) -> Any:
+def _texts(values: Sequence[object]) -> Column:
     builder = arrow().lib.StringBuilder()
     builder.append_values(values)
     return builder.finish()
@@ -88,15 +110,10 @@ def _flags(values: Sequence[object]) -> bytes:
     return _bits([bool(value) for value in values])
 
 
-def _lists(values: Sequence[Sequence[Any] | None], feature: object, kind: Any) -> tuple[list[Any], list[Any]]:
+def _lists(values: Sequence[Sequence[object] | None], item: object, kind: DataType) -> _Parts:
     if texts := [value for value in values if isinstance(value, str | bytes | Mapping)]:
         raise TypeError(f"{texts[0]!r} is no list")
     items = list(itertools.chain.from_iterable(value for value in values if value is not None))
     lengths = (0 if value is None else len(value) for value in values)
     offsets = array("i", itertools.accumulate(lengths, initial=0))
-    return [offsets], [to_array(items, feature, kind.value_type)]
-
-
-def _members(values: Sequence[Row | None], features: Mapping[str, object], kind: Any) -> list[Any]:
-    fields = (kind.field(number) for number in range(kind.num_fields))
-    return [to_array(member(values, field.name), features[field.name], field.type) for field in fields]
+    return _Parts([offsets], [to_array(items, item, kind.value_type)])

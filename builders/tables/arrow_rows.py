@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from bestofn.builders.arrow_types import Features, Field, RecordBatch, Table, arrow
+from bestofn.builders.arrow_types import DataType, Features, Field, RecordBatch, Table, arrow
 from bestofn.builders.records import Row
-from bestofn.builders.tables.arrow_arrays import member, to_array
+from bestofn.builders.tables.arrow_arrays import is_json, member, member_of_list, to_array
 
 Decode = Callable[[Any], Any]
 
@@ -52,13 +52,12 @@ def _json_value(text: str | None) -> object:
     return None if text is None else json.loads(text)
 
 
-def _decoder(feature: Any) -> Decode | None:
+def _decoder(feature: object) -> Decode | None:
     """Return a function that decodes the JSON parts of a value, in place. Returns None if ``feature`` has no JSON."""
-    kind = type(feature).__name__  # of ``arrow_types`` or of datasets
-    if kind == "Json":
+    if is_json(feature):
         return _json_value
-    if kind == "List":
-        return _list_decoder(_decoder(feature.feature))
+    if (item := member_of_list(feature)) is not None:
+        return _list_decoder(_decoder(item))
     if isinstance(feature, Mapping):
         members = cast("Mapping[str, object]", feature)
         return _struct_decoder({key: decode for key in members if (decode := _decoder(members[key]))})
@@ -86,7 +85,7 @@ def _storage_field(field: Field) -> Field:
 
 
 @lru_cache(maxsize=512)
-def _storage_type(kind: Any) -> Any:
+def _storage_type(kind: DataType) -> DataType:
     """Return the Arrow type ``kind``, with each extension type replaced by its storage type."""
     pa = arrow()
     if isinstance(kind, pa.BaseExtensionType):
