@@ -166,7 +166,7 @@ class OpenAIDouble(BatchDouble):
         return Answer(chat_answer(sent.body))
 
     def _upload(self, sent: Sent) -> Answer:
-        found = re.search(rb'filename="bestofn.jsonl"\r\n\r\n(.*?)\r\n--', sent.raw, re.DOTALL)
+        found = re.search(rb'filename="bestofn.jsonl"\r\n(?:[^\r]+\r\n)*\r\n(.*?)\r\n--', sent.raw, re.DOTALL)
         assert found
         assert b'name="purpose"\r\n\r\nbatch' in sent.raw
         name = f"file-{len(self.files)}"

@@ -5,13 +5,13 @@ Selected with ``provider=anthropic``; called by the sampler (``builders.sampling
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.batch_apis import AnthropicBatches
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
@@ -21,6 +21,7 @@ from bestofn.builders.sampling.provider import Batching, Mode, Reply
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
+    from bestofn.builders.providers.batch_apis import AnthropicBatches
     from bestofn.builders.providers.sdk_transport import ClientSettings
 
 VERSION = "2026-10-21"
@@ -121,7 +122,9 @@ class AnthropicMessages(HttpBatchService):
 
     def batches(self) -> AnthropicBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        return AnthropicBatches(self.http)
+        from bestofn.builders.providers.batch_apis import AnthropicBatches
+
+        return AnthropicBatches(self.sdk_client(self.client_settings(math.inf)), self.http)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""

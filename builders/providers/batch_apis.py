@@ -1,8 +1,7 @@
-"""The batch APIs of OpenAI and Anthropic, which reply within a day at half the price.
+"""The batch APIs of OpenAI and Anthropic through their SDKs, for ``builders.sampling.batch_jobs``.
 
-Both classes implement ``builders.sampling.provider.BatchApi`` and are called by ``builders.sampling.batch_jobs``.
-``submit`` sends requests with a mark, which identifies the job. ``outcome`` returns the result. ``find`` searches for a
-job whose id was lost.
+The methods are described in ``builders.sampling.provider.BatchApi``. The lines of results are read without the types of
+the SDKs: a malformed line must not lose the other lines, and the journal stores replies as they were sent.
 """
 
 from __future__ import annotations
@@ -10,291 +9,240 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from bestofn.builders.errors import (
-    AuthenticationError,
-    BudgetError,
-    ProviderError,
-    RateLimitError,
-    RequestError,
-    ServiceError,
+import httpx2
+
+from bestofn.builders.errors import AuthenticationError, RateLimitError, RequestError, ServiceError
+from bestofn.builders.providers.http_transport import (
+    HttpTransport,
+    check_encoding,
+    decoded,
+    error_of_status,
+    error_text,
 )
-from bestofn.builders.providers.http_transport import HttpTransport, decoded, error_of_status, error_text, parsed
+from bestofn.builders.providers.sdk_transport import own_errors
 from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.provider import BatchLimits, BatchResult, InProgress, Reply
 
-OPENAI_LIMITS = BatchLimits(requests=50_000, size=200_000_000)
-"""Source: API reference, "Create batch", input_file_id; read in November 2026. The limit of enqueued prompt tokens
-depends on the account and the model: a job that exceeds it fails with the code ``token_limit_exceeded``."""
-ANTHROPIC_LIMITS = BatchLimits(requests=100_000, size=256_000_000)
-"""Source: documentation, "Batch processing", batch limitations; read in November 2026."""
-ANTHROPIC_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-}
-"""Type of an error in a result -> the HTTP status of the same error online. All other types are failures: 500."""
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from openai import AsyncOpenAI
+
+ANTHROPIC_STATUS = {"invalid_request": 400, "authentication": 401, "billing": 402, "permission": 403, "not_found": 404}
+ANTHROPIC_STATUS |= {"request_too_large": 413, "rate_limit": 429}  # the other errors are failures of the service
 TOKEN_LIMIT = re.compile(r"(?i)token_limit_exceeded|enqueued|try again once")
 CLOCK_SKEW_S = 600.0  # the service's clock may be behind the local clock by this much
-PAGE = 100
 log = logging.getLogger(__name__)
-
-Answer = Reply | RequestError | None
-
-
-class OpenAIBatches:
-    """The batch API of OpenAI. ``endpoint`` is the API path of each request, such as ``/v1/chat/completions``."""
-
-    limits = OPENAI_LIMITS
-    stores_marks = True
-
-    def __init__(self, http: HttpTransport, endpoint: str) -> None:
-        self._http = http
-        self._endpoint = endpoint
-        self._files: dict[str, str] = {}  # mark of a job that is not submitted yet -> its uploaded file
-
-    def line(self, name: str, body: JsonObject) -> bytes:
-        """Return the line of one request; see ``builders.sampling.provider.BatchApi``."""
-        return _json({"custom_id": name, "method": "POST", "url": self._endpoint, "body": body})
-
-    async def submit(self, lines: Sequence[bytes], mark: str) -> str:
-        """Submit a batch job; see ``builders.sampling.provider.BatchApi``.
-
-        A second call with the same ``mark`` uses the file that the first call has uploaded.
-        """
-        if mark not in self._files:
-            self._files[mark] = await self._upload(lines)
-        asked = {"input_file_id": self._files[mark], "endpoint": self._endpoint, "completion_window": "24h"}
-        batch = _id(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))
-        del self._files[mark]
-        return batch
-
-    async def _upload(self, lines: Sequence[bytes]) -> str:
-        import aiohttp
-
-        form = aiohttp.FormData()
-        form.add_field("purpose", "batch")
-        form.add_field("file", b"\n".join(lines), filename="bestofn.jsonl", content_type="application/jsonl")
-        return _id(await self._http.send("POST", self._http.url_of("/files"), data=form))
-
-    async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``."""
-        with _malformed_is_service_error("the list of batch jobs"):
-            async for batch in _listed(self._http, "/batches", "after"):
-                if batch["created_at"] < since - CLOCK_SKEW_S:
-                    break
-                if (batch.get("metadata") or {}).get("bestofn") == mark:
-                    return [batch["id"]]
-        return []
-
-    async def cancel(self, batch: str) -> None:
-        """Cancel a batch job; see ``builders.sampling.provider.BatchApi``."""
-        await self._http.post(f"/batches/{batch}/cancel", {})
-
-    async def outcome(self, batch: str) -> BatchResult | InProgress:
-        """Return the result of a batch job, or its state; see ``builders.sampling.provider.BatchApi``."""
-        with _malformed_is_service_error(f"the status of batch job {batch}"):
-            job = parsed(await self._http.get(f"/batches/{batch}"))
-            if job["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
-                return InProgress(_done(job.get("request_counts")))
-            if job["status"] == "failed":
-                return BatchResult(refusal=self._refusal(batch, job))
-            if job["status"] not in ("completed", "expired", "cancelled"):
-                raise ServiceError(
-                    f"batch job {batch} has the status {job['status']!r}; expected completed, expired or cancelled"
-                )
-            files = [job.get("output_file_id"), job.get("error_file_id")]
-        lines = Lines(self._read)
-        if files[0]:
-            lines.add(await self._content(files[0]))
-        if files[1]:
-            try:
-                lines.add(await self._content(files[1]))
-            except RequestError as error:  # the replies are in the other file
-                log.warning("the errors of batch job %s cannot be read: %s", batch, error)
-        return lines.result
-
-    async def _content(self, file: str) -> bytes:
-        return (await self._http.get(f"/files/{file}/content")).body
-
-    def _refusal(self, batch: str, job: JsonObject) -> ProviderError | BudgetError:
-        errors = (job.get("errors") or {}).get("data") or [{}]
-        reason = self._http.redacted("; ".join(error_text(_json({"error": error})) for error in errors))
-        message = f"batch job {batch} failed: {reason}"
-        return RateLimitError(message) if TOKEN_LIMIT.search(reason) else error_of_status(400, reason, message)
-
-    def _read(self, line: JsonObject) -> tuple[str, Answer]:
-        response = line.get("response") or {}
-        status, body = int(response.get("status_code") or 500), response.get("body")
-        if 200 <= status < 300:
-            return line["custom_id"], Reply(_json(_object(body)), request_id=str(response.get("request_id") or ""))
-        reason = self._http.redacted(error_text(_json(body or {"error": line.get("error")})))
-        return line["custom_id"], _line_error(status, reason)
+MALFORMED = (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
 
 
-class AnthropicBatches:
-    """The batch API of Anthropic. It cannot store the mark, so ``find`` compares time and number of requests."""
+class SdkBatches:
+    """The common part of both batch APIs. ``batches`` is the resource of the SDK's client."""
 
-    limits = ANTHROPIC_LIMITS
-    stores_marks = False
+    stores_marks: bool
 
-    def __init__(self, http: HttpTransport) -> None:
+    def __init__(self, batches: Any, http: HttpTransport) -> None:
+        self._batches = batches
         self._http = http
 
-    def line(self, name: str, body: JsonObject) -> bytes:
-        """Return the line of one request; see ``builders.sampling.provider.BatchApi``."""
-        return _json({"custom_id": name, "params": body})
-
-    async def submit(self, lines: Sequence[bytes], mark: str) -> str:
-        """Submit a batch job; see ``builders.sampling.provider.BatchApi``."""
-        headers = {"Content-Type": "application/json"}
-        data = b'{"requests": [' + b",".join(lines) + b"]}"
-        url = self._http.url_of("/v1/messages/batches")
-        return _id(await self._http.send("POST", url, data=data, headers=headers))
-
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``.
-
-        The job that was created closest to ``since`` is the first, because another program may have created the others.
-        """
         found: list[tuple[float, str]] = []
-        with _malformed_is_service_error("the list of batch jobs"):
-            async for batch in _listed(self._http, "/v1/messages/batches", "after_id"):
-                created_at = datetime.fromisoformat(batch["created_at"]).timestamp()
-                if created_at < since - CLOCK_SKEW_S:
+        with self._errors("the list of batch jobs"):
+            async for job in _jobs(await self._batches.list(limit=100)):
+                at = job.created_at if isinstance(job.created_at, int) else job.created_at.timestamp()
+                if at < since - CLOCK_SKEW_S:
                     break
-                if sum(batch["request_counts"].values()) == count:
-                    found.append((abs(created_at - since), batch["id"]))
+                if self._matches(job, mark, count):
+                    found.append((abs(at - since), job.id))
+                    if self.stores_marks:  # no other job matches
+                        break
         return [batch for _, batch in sorted(found)]
 
     async def cancel(self, batch: str) -> None:
-        """Cancel a batch job; see ``builders.sampling.provider.BatchApi``."""
-        await self._http.post(f"/v1/messages/batches/{batch}/cancel", {})
+        with self._errors("the reply to a cancellation"):
+            await self._batches.cancel(batch)
 
     async def outcome(self, batch: str) -> BatchResult | InProgress:
-        """Return the result of a batch job, or its state; see ``builders.sampling.provider.BatchApi``."""
-        with _malformed_is_service_error(f"the status of batch job {batch}"):
-            job = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
-            if job["processing_status"] not in ("in_progress", "canceling", "ended"):
-                raise ServiceError(
-                    f"batch job {batch} has the status {job['processing_status']!r}; expected in_progress, canceling "
-                    "or ended"
-                )
-            if job["processing_status"] != "ended":
-                return InProgress()  # this service counts the results only at the end
-        lines = Lines(self._read)
-        lines.add((await self._http.get(f"/v1/messages/batches/{batch}/results")).body)
-        return lines.result
+        with self._errors(f"the status of batch job {batch}"):
+            return await self._outcome(await self._batches.retrieve(batch), batch)
 
-    def _read(self, line: JsonObject) -> tuple[str, Answer]:
+    @contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        """Raise ``ProviderError`` for all failures. ``what`` names the reply that is parsed in the block."""
+        with own_errors(self._http.config_key):
+            try:
+                yield
+            except MALFORMED as error:
+                problem = f"{what} does not have the format that the service documents"
+                raise ServiceError(f"{problem} ({type(error).__name__}: {error})") from error
+
+    def result(self, *files: bytes) -> BatchResult:
+        """Parse all lines of the result files. If several lines answer one request, a reply has priority."""
+        answers: dict[str, Reply | RequestError | None] = {}
+        unreadable: list[str] = []
+        for line in filter(bytes.strip, b"\n".join(files).splitlines()):
+            try:
+                value = decoded(line)
+                name, answer = str.__str__(value["custom_id"]), self._answer(value)
+                if answers.get(name) is None or (isinstance(answer, Reply) and not isinstance(answers[name], Reply)):
+                    answers[name] = answer
+            except MALFORMED:
+                unreadable.append(line[:200].decode("utf-8", "replace"))
+        return BatchResult(answers, unreadable)
+
+    def _matches(self, job: Any, mark: str, count: int) -> bool:
+        """Return whether ``job`` may be the job with ``mark`` and ``count`` requests."""
+        raise NotImplementedError
+
+    async def _outcome(self, job: Any, batch: str) -> BatchResult | InProgress:
+        raise NotImplementedError
+
+    def _answer(self, line: JsonObject) -> Reply | RequestError | None:
+        """Return the answer in one line of a result; None if another batch job may answer the request."""
+        raise NotImplementedError
+
+    def _line_error(self, status: int, value: object) -> RequestError | None:
+        reason, status = self._http.redacted(error_text(_json(value))), status if status >= 400 else 500
+        error = error_of_status(status, reason, f"the batch job answered {status}: {reason}")
+        if isinstance(error, AuthenticationError):  # the key was accepted for the job, so it does not stop the run
+            return RequestError(str(error), status=status)
+        return error if isinstance(error, RequestError) else None
+
+
+class OpenAIBatches(SdkBatches):
+    """The batch API of OpenAI. ``endpoint`` is the API path of each request, such as ``/v1/chat/completions``."""
+
+    limits = BatchLimits(requests=50_000, size=200_000_000)  # API reference, "Create batch"; read in November 2026
+    stores_marks = True
+
+    def __init__(self, client: AsyncOpenAI, http: HttpTransport, endpoint: Any) -> None:
+        super().__init__(client.batches, http)
+        self._client, self._endpoint = client, endpoint
+        self._files: dict[str, str] = {}  # mark of a job that is not submitted yet -> its uploaded file
+
+    def line(self, name: str, body: JsonObject) -> bytes:
+        return _json({"custom_id": name, "method": "POST", "url": self._endpoint, "body": body})
+
+    async def submit(self, lines: Sequence[bytes], mark: str) -> str:
+        with self._errors("the reply to a submission"):
+            if mark not in self._files:
+                file = ("bestofn.jsonl", b"\n".join(lines), "application/jsonl")
+                self._files[mark] = _id(await self._client.files.create(file=file, purpose="batch"))
+            job = {"input_file_id": self._files[mark], "endpoint": self._endpoint, "completion_window": "24h"}
+            batch = _id(await self._batches.create(**job, metadata={"bestofn": mark}))
+        del self._files[mark]
+        return batch
+
+    def _matches(self, job: Any, mark: str, count: int) -> bool:
+        return (job.metadata or {}).get("bestofn") == mark
+
+    async def _outcome(self, job: Any, batch: str) -> BatchResult | InProgress:
+        if job.status in ("validating", "in_progress", "finalizing", "cancelling"):
+            counts: list[Any] = [getattr(job.request_counts, name, None) for name in ("completed", "failed")]
+            return InProgress(sum(counts) if all(type(one) is int and one >= 0 for one in counts) else None)
+        if job.status == "failed":
+            errors = [error_text(_json(error.model_dump())) for error in (job.errors and job.errors.data) or ()]
+            reason = self._http.redacted("; ".join(errors))
+            message = f"batch job {batch} failed: {reason}"
+            enqueued = RateLimitError(message) if TOKEN_LIMIT.search(reason) else None
+            return BatchResult(refusal=enqueued or error_of_status(400, reason, message))
+        if job.status not in ("completed", "expired", "cancelled"):
+            raise ValueError(f"the status is {job.status!r}; expected completed, expired or cancelled")
+        files = [await self._content(job.output_file_id)] if job.output_file_id else []
+        try:
+            files += [await self._content(job.error_file_id)] if job.error_file_id else []
+        except RequestError as error:  # the replies are in the other file
+            log.warning("the errors of batch job %s cannot be read: %s", batch, error)
+        return self.result(*files)
+
+    async def _content(self, file: str) -> bytes:
+        with own_errors(self._http.config_key):
+            return _plain((await self._client.files.content(file)).response)
+
+    def _answer(self, line: JsonObject) -> Reply | RequestError | None:
+        response = line.get("response") or {}
+        status, body = int(response.get("status_code") or 500), response.get("body")
+        if 200 <= status < 300:
+            return _reply(body, response.get("request_id"))
+        return self._line_error(status, body or {"error": line.get("error")})
+
+
+class AnthropicBatches(SdkBatches):
+    """The batch API of Anthropic. It cannot store the mark, so ``find`` compares time and number of requests."""
+
+    limits = BatchLimits(requests=100_000, size=256_000_000)  # documentation, "Batch processing"; read in November 2026
+    stores_marks = False
+
+    def __init__(self, client: AsyncAnthropic, http: HttpTransport) -> None:
+        super().__init__(client.messages.batches, http)
+        self._client = client
+
+    def line(self, name: str, body: JsonObject) -> bytes:
+        return _json({"custom_id": name, "params": body})
+
+    async def submit(self, lines: Sequence[bytes], mark: str) -> str:
+        from anthropic.types.messages import MessageBatch
+
+        data = b'{"requests": [' + b",".join(lines) + b"]}"  # the lines are JSON, which the SDK need not encode again
+        options: Any = {"headers": {"Content-Type": "application/json"}}
+        with self._errors("the reply to a submission"):
+            return _id(
+                await self._client.post("/v1/messages/batches", content=data, options=options, cast_to=MessageBatch)
+            )
+
+    def _matches(self, job: Any, mark: str, count: int) -> bool:
+        return sum(job.request_counts.model_dump().values()) == count
+
+    async def _outcome(self, job: Any, batch: str) -> BatchResult | InProgress:
+        if job.processing_status in ("in_progress", "canceling"):
+            return InProgress()  # this service counts the results only at the end
+        if job.processing_status != "ended":
+            raise ValueError(f"the status is {job.processing_status!r}; expected in_progress, canceling or ended")
+        path = f"/v1/messages/batches/{batch}/results"
+        return self.result(_plain(await self._client.get(path, cast_to=httpx2.Response)))
+
+    def _answer(self, line: JsonObject) -> Reply | RequestError | None:
         result = line["result"]
         if result["type"] == "succeeded":
-            message = _object(result["message"])
-            return line["custom_id"], Reply(_json(message), request_id=str(message.get("id") or ""))
+            return _reply(result["message"], result["message"].get("id"))
         if result["type"] == "errored":
-            error: JsonObject = (result.get("error") or {}).get("error") or {}
-            reason = self._http.redacted(error_text(_json({"error": error})))
-            return line["custom_id"], _line_error(ANTHROPIC_STATUS.get(str(error.get("type")), 500), reason)
-        if result["type"] in ("expired", "canceled"):
-            return line["custom_id"], None
-        raise ValueError(f"unknown type of result: {result['type']!r}")
+            error = (result.get("error") or {}).get("error") or {}
+            status = ANTHROPIC_STATUS.get(str(error.get("type")).removesuffix("_error"), 500)
+            return self._line_error(status, {"error": error})
+        if result["type"] not in ("expired", "canceled"):
+            raise ValueError
+        return None
 
 
-class Lines:
-    """Collects the lines of the result files of one batch job. ``read`` parses one line into a name and an answer.
-
-    A line that cannot be parsed is kept as unreadable. If several lines answer the same request, a reply has priority
-    over an error.
-    """
-
-    def __init__(self, read: Callable[[JsonObject], tuple[str, Answer]]) -> None:
-        self._read = read
-        self._answers: dict[str, Answer] = {}
-        self._unreadable: list[str] = []
-
-    @property
-    def result(self) -> BatchResult:
-        """The answers and the unreadable lines so far."""
-        return BatchResult(self._answers, self._unreadable)
-
-    def add(self, body: bytes) -> None:
-        """Parse all lines of a file."""
-        for line in body.splitlines():
-            if line.strip():
-                try:
-                    name, answer = self._read(decoded(line))
-                    self._add(name, answer)
-                except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
-                    self._unreadable.append(line[:200].decode("utf-8", "replace"))
-
-    def _add(self, name: str, answer: Answer) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a request is {name!r}; expected a text")
-        known = self._answers.get(name)
-        if known is None or (isinstance(answer, Reply) and not isinstance(known, Reply)):
-            self._answers[name] = answer
-
-
-def _done(counts: object) -> int | None:
-    """Return the number of requests with a result according to ``counts`` of OpenAI; None if they cannot be read."""
-    values = [counts.get(name) for name in ("completed", "failed")] if isinstance(counts, dict) else [None]
-    numbers = [value for value in values if type(value) is int and value >= 0]
-    return sum(numbers) if len(numbers) == len(values) else None
-
-
-def _object(value: JsonObject | None) -> JsonObject:
-    """Return ``value``. Raises ``ValueError`` if it is not a JSON object with entries."""
-    if not isinstance(value, dict) or not value:
-        raise ValueError(f"the reply is {value!r}; expected a JSON object")
-    return value
-
-
-def _line_error(status: int, reason: str) -> RequestError | None:
-    """Return the error of one request in a batch job; None if another batch job may answer the request."""
-    status = status if status >= 400 else 500
-    error = error_of_status(status, reason, f"the batch job answered {status}: {reason}")
-    if isinstance(error, AuthenticationError):  # the key was accepted for the job, so it does not stop the run
-        return RequestError(str(error), status=status)
-    return error if isinstance(error, RequestError) else None
-
-
-@contextmanager
-def _malformed_is_service_error(what: str) -> Iterator[None]:
-    """Convert parsing errors in the block to ``ServiceError``, so that the request is retried.
-
-    ``what`` describes the parsed data in the error message.
-    """
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ServiceError(
-            f"{what} does not have the format that the service documents ({type(error).__name__}: {error})"
-        ) from error
-
-
-def _id(reply: Reply) -> str:
-    """Return the id in ``reply``. Raises ``ServiceError`` if the reply contains no id."""
-    with _malformed_is_service_error(f"the reply to a submission ({reply.body[:200]!r})"):
-        return str(parsed(reply)["id"])
-
-
-async def _listed(http: HttpTransport, path: str, cursor: str) -> AsyncIterator[JsonObject]:
-    """Yield the batch jobs of the account from all pages, newest first."""
-    after = ""
-    while True:
-        page = parsed(await http.get(f"{path}?limit={PAGE}{after}"))
-        for batch in page["data"]:
-            yield batch
-        if not page.get("has_more") or not page["data"]:
+async def _jobs(page: Any) -> AsyncIterator[Any]:
+    """Yield the batch jobs of the account from all pages, newest first. A page without its list is an error."""
+    async for one in page.iter_pages():
+        for job in [*one.data]:
+            yield job
+        if not one.has_more:
             return
-        after = f"&{cursor}={page['data'][-1]['id']}"
+        if one.data and not one.has_next_page():
+            raise ValueError("there are more pages, but the service does not say which")
+
+
+def _id(created: Any) -> str:
+    if not isinstance(created.id, str):
+        raise TypeError(f"the id is {created.id!r}")
+    return created.id
+
+
+def _reply(body: object, request_id: object) -> Reply:
+    if not isinstance(body, dict) or not body:
+        raise ValueError
+    return Reply(_json(body), request_id=str(request_id or ""))
+
+
+def _plain(response: httpx2.Response) -> bytes:
+    check_encoding(response.extensions["reply"])
+    return response.content
 
 
 def _json(value: object) -> bytes:

@@ -135,7 +135,7 @@ class HttpService(ABC):
                 f"Set it (export {self.key_variable}=…), or set {self.config_key}.base_url to a server that needs "
                 "no key."
             )
-        headers = {**self.key_headers(key or ""), **self._headers}
+        headers = self._sent_headers = {**self.key_headers(key), **self._headers}
         if "authorization" in map(str.lower, headers) and any(credentials_in(self._url.partition("?")[0])):
             raise ConfigError(
                 f"{self.config_key}.base_url holds a user name for {self.base_url}, and an API key or an Authorization "
@@ -146,12 +146,12 @@ class HttpService(ABC):
         self.http = HttpTransport(
             self._url, headers, self.limits, secrets=secrets, raw_log=self._raw_log, config_key=self.config_key
         )
-        self._sender = self._sender_with(headers)
+        self._sender = self._open_sender()
         await self.http.__aenter__()
         return self
 
-    def _sender_with(self, headers: dict[str, str]) -> Sender:
-        """Return what posts the requests. ``headers`` are sent with each request."""
+    def _open_sender(self) -> Sender:
+        """Return what posts the requests."""
         return self.http
 
     async def __aexit__(self, *exc: object) -> None:
@@ -260,11 +260,16 @@ class HttpBatchService(HttpService):
     def sdk_client(self, settings: ClientSettings) -> SdkClient:
         """Return the client of the service's official SDK with ``settings``."""
 
-    def _sender_with(self, headers: dict[str, str]) -> Sender:
+    def client_settings(self, most: float | None = None) -> ClientSettings:
+        """Return the settings of an SDK client. ``most`` is the size limit of a reply in bytes."""
+        from bestofn.builders.providers.sdk_transport import client_settings
+
+        return client_settings(self.http, self._url, self._sent_headers, self.limits.timeout_s, most)
+
+    def _open_sender(self) -> Sender:
         if self.transport == "direct":
             return self.http
-        from bestofn.builders.providers.sdk_transport import SdkTransport, client_settings, own_errors
+        from bestofn.builders.providers.sdk_transport import SdkTransport, own_errors
 
-        settings = client_settings(self.http, self._url, headers, self.limits.timeout_s)
         with own_errors(self.config_key):
-            return SdkTransport(self.sdk_client(settings), self.config_key)
+            return SdkTransport(self.sdk_client(self.client_settings()), self.config_key)

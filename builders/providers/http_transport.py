@@ -8,7 +8,6 @@ Nothing is retried here; only ``builders.sampling.limiter`` retries.
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 from collections.abc import Collection, Mapping
@@ -81,15 +80,15 @@ class HttpTransport:
         self._headers = dict(headers)
         self._limits = limits
         self._secrets = secrets
-        self._config_key = config_key
+        self.config_key = config_key
         self._raw_log = Path(raw_log) if raw_log else None
 
     async def __aenter__(self) -> HttpTransport:
         import aiohttp
 
-        _check_headers(self._headers, self._config_key)
+        _check_headers(self._headers, self.config_key)
         if self._raw_log:
-            _open_log(self._raw_log, self._config_key)
+            _open_log(self._raw_log, self.config_key)
         self._session = aiohttp.ClientSession(
             headers={"Accept-Encoding": ACCEPTED, **self._headers},
             cookie_jar=aiohttp.DummyCookieJar(),  # the library would print cookies that it cannot parse
@@ -109,20 +108,9 @@ class HttpTransport:
         ``ProviderError`` for any other failure.
         """
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        return await self.send("POST", self.url_of(path), data=data, headers={"Content-Type": "application/json"})
-
-    async def get(self, path: str) -> Reply:
-        """Send a GET request and return the reply, of any size.
-
-        Raises the same errors as ``post``, and ``ServiceError`` if the content encoding cannot be decoded.
-        """
-        reply = await self.send("GET", self.url_of(path), most=math.inf)
-        _check_encoding(reply)
-        return reply
-
-    def url_of(self, path: str) -> str:
-        """Return the URL of the endpoint ``path``, which is relative to the base URL."""
-        return with_path(self._url, path)
+        return await self.send(
+            "POST", with_path(self._url, path), data=data, headers={"Content-Type": "application/json"}
+        )
 
     async def send(self, method: str, url: str | yarl.URL, *, most: float | None = None, **options: Any) -> Reply:
         """Send a request with ``options`` for aiohttp to ``url`` and return the reply. Raises the errors of ``post``.
@@ -143,12 +131,12 @@ class HttpTransport:
         except TimeoutError as error:
             raise ConnectionFailed(
                 f"{self.base_url} did not answer within {time.perf_counter() - started:.0f} s. "
-                f"To wait longer, set {self._config_key}.limits.timeout_s.",
+                f"To wait longer, set {self.config_key}.limits.timeout_s.",
                 cause="timeout",
             ) from error
         except aiohttp.InvalidURL as error:
             raise ConfigError(
-                f"{self._config_key}.base_url is {self.base_url!r}; expected a URL such as https://host/v1"
+                f"{self.config_key}.base_url is {self.base_url!r}; expected a URL such as https://host/v1"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = self.redacted(str(error)) or type(error).__name__
@@ -161,7 +149,7 @@ class HttpTransport:
             target = self.redacted(headers.get("location", "an unknown address"))
             raise RedirectRefused(
                 f"{self.base_url} redirects to {target} (status {status}). The API key and the prompts are not sent "
-                f"there. If this address is right, set {self._config_key}.base_url to it."
+                f"there. If this address is right, set {self.config_key}.base_url to it."
             )
         if status >= 400:
             raise self._error(status, headers, body)
@@ -186,7 +174,7 @@ class HttpTransport:
         except BodyTooLarge as error:
             raise RequestError(
                 f"the reply of {self.base_url} is larger than {most / 1e6:,.0f} MB. "
-                f"To accept larger replies, set {self._config_key}.limits.reply_mb.",
+                f"To accept larger replies, set {self.config_key}.limits.reply_mb.",
                 cause="reply too large",
             ) from error
         return bytes_without_known(body), encoding
@@ -194,7 +182,7 @@ class HttpTransport:
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
         reason = self.redacted(error_text(body))
         message = f"{self.base_url} answered {status}: {reason}"
-        return error_of_status(status, reason, message, retry_after(headers), self._config_key)
+        return error_of_status(status, reason, message, retry_after(headers), self.config_key)
 
     def redacted(self, text: str) -> str:
         """Return ``text`` with "***" in place of all credentials and of any text that looks like one."""
@@ -264,7 +252,7 @@ def error_of_status(
 
 def parsed(reply: Reply) -> JsonObject:
     """Parse the body of ``reply``. Raises ``ServiceError`` if it is not a JSON object, or if it reports an error."""
-    _check_encoding(reply)
+    check_encoding(reply)
     try:
         value = decoded(reply.body)
     except (ValueError, RecursionError) as error:
@@ -276,7 +264,7 @@ def parsed(reply: Reply) -> JsonObject:
     return value
 
 
-def _check_encoding(reply: Reply) -> None:
+def check_encoding(reply: Reply) -> None:
     """Raise ``ServiceError`` if the content encoding of ``reply`` cannot be decoded."""
     if reply.encoding:
         raise ServiceError(

@@ -5,6 +5,7 @@ Selected with ``provider=openai_chat`` or ``provider=vllm``; called by the sampl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,6 @@ from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import answer_parts
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.bearer_tokens import BearerTokens
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count
@@ -24,6 +24,7 @@ from bestofn.builders.sampling.samples import shared_usage
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from bestofn.builders.providers.batch_apis import OpenAIBatches
     from bestofn.builders.providers.sdk_transport import ClientSettings
 
 STOP: Mapping[str, StopReason] = {
@@ -104,7 +105,9 @@ class OpenAIChat(HttpBatchService):
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        return OpenAIBatches(self.http, self.batch_endpoint)
+        from bestofn.builders.providers.batch_apis import OpenAIBatches
+
+        return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, self.batch_endpoint)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""

@@ -6,6 +6,7 @@ Selected with ``provider=openai``; called by the sampler (``builders.sampling``)
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.wire_values import as_object, token_count
@@ -24,6 +24,7 @@ from bestofn.builders.sampling.provider import Batching, Mode, Reply
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from bestofn.builders.providers.batch_apis import OpenAIBatches
     from bestofn.builders.providers.sdk_transport import ClientSettings
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,9 @@ class OpenAIResponses(HttpBatchService):
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        return OpenAIBatches(self.http, "/v1/responses")
+        from bestofn.builders.providers.batch_apis import OpenAIBatches
+
+        return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, "/v1/responses")
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Send ``request`` once and return the reply; see ``builders.sampling.provider.Provider``."""

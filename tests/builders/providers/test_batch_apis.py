@@ -4,17 +4,22 @@ import json
 from typing import Any
 
 import pytest
+from anthropic import AsyncAnthropic
 from hypothesis import given
 from hypothesis import strategies as st
+from openai import AsyncOpenAI
 
 from bestofn.builders.errors import PermanentRefusal, RequestError
-from bestofn.builders.providers.batch_apis import AnthropicBatches, Lines, OpenAIBatches
+from bestofn.builders.providers.batch_apis import AnthropicBatches, OpenAIBatches
 from bestofn.builders.providers.http_transport import HttpTransport
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 
 HTTP = HttpTransport("http://service", {}, RateLimits())
-APIS = {"openai": OpenAIBatches(HTTP, "/v1/chat/completions"), "anthropic": AnthropicBatches(HTTP)}
+APIS = {
+    "openai": OpenAIBatches(AsyncOpenAI(api_key="k"), HTTP, "/v1/chat/completions"),
+    "anthropic": AnthropicBatches(AsyncAnthropic(api_key="k"), HTTP),
+}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -37,9 +42,7 @@ def encoded(value: Any) -> bytes:
 @given(lines=st.lists(LINES | st.binary(max_size=20).filter(lambda line: not line.split(b"\n")[1:]), max_size=5))
 def test_no_line_raises_and_none_disappears(service: str, lines: list[Any]) -> None:
     for line in lines:
-        read = Lines(APIS[service]._read)
-        read.add(encoded(line))
-        result = read.result
+        result = APIS[service].result(encoded(line))
         if encoded(line).strip() and len(encoded(line).splitlines()) == 1:
             assert len(result.answers) + len(result.unreadable) == 1
         assert all(
@@ -65,9 +68,8 @@ LINE_OF = {"openai": openai, "anthropic": anthropic}
 @pytest.mark.parametrize("service", APIS)
 @given(statuses=st.lists(st.sampled_from([200, 400, 403, 429, 500]), min_size=1, max_size=5))
 def test_the_best_answer_to_a_request_counts(service: str, statuses: list[int]) -> None:
-    read = Lines(APIS[service]._read)
-    read.add(b"\n".join(encoded(LINE_OF[service]("a", status)) for status in statuses))
-    answer = read.result.answers["a"]
+    lines = b"\n".join(encoded(LINE_OF[service]("a", status)) for status in statuses)
+    answer = APIS[service].result(lines).answers["a"]
     if 200 in statuses:
         assert isinstance(answer, Reply)
     elif {400, 403} & set(statuses):
@@ -79,9 +81,8 @@ def test_the_best_answer_to_a_request_counts(service: str, statuses: list[int]) 
 @pytest.mark.parametrize("service", APIS)
 @pytest.mark.parametrize("message", ["prompt is too long: 210000 tokens > 200000 maximum", "blocked: content_filter"])
 def test_refusals_for_good_are_permanent(service: str, message: str) -> None:
-    read = Lines(APIS[service]._read)
-    read.add(encoded(LINE_OF[service]("a", 400, message)))
-    assert isinstance(read.result.answers["a"], PermanentRefusal)
+    result = APIS[service].result(encoded(LINE_OF[service]("a", 400, message)))
+    assert isinstance(result.answers["a"], PermanentRefusal)
 
 
 @pytest.mark.parametrize("service", APIS)
