@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import httpx2
 
@@ -29,7 +29,16 @@ from bestofn.builders.sampling.provider import BatchLimits, BatchResult, InProgr
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+    from anthropic.pagination import AsyncPage
+    from anthropic.resources.messages import AsyncBatches as AnthropicResource
+    from anthropic.types.messages import MessageBatch
     from openai import AsyncOpenAI
+    from openai.pagination import AsyncCursorPage
+    from openai.resources import AsyncBatches as OpenAIResource
+    from openai.types import Batch, FileObject
+    from openai.types.batch_create_params import BatchCreateParams
+
+    Job = Batch | MessageBatch
 
 ANTHROPIC_STATUS = {"invalid_request": 400, "authentication": 401, "billing": 402, "permission": 403, "not_found": 404}
 ANTHROPIC_STATUS |= {"request_too_large": 413, "rate_limit": 429}  # the other errors are failures of the service
@@ -44,7 +53,7 @@ class SdkBatches:
 
     stores_marks: bool
 
-    def __init__(self, batches: Any, http: HttpTransport) -> None:
+    def __init__(self, batches: OpenAIResource | AnthropicResource, http: HttpTransport) -> None:
         self._batches = batches
         self._http = http
 
@@ -93,11 +102,11 @@ class SdkBatches:
                 unreadable.append(line[:200].decode("utf-8", "replace"))
         return BatchResult(answers, unreadable)
 
-    def _matches(self, job: Any, mark: str, count: int) -> bool:
+    def _matches(self, job: Job, mark: str, count: int) -> bool:
         """Return whether ``job`` may be the job with ``mark`` and ``count`` requests."""
         raise NotImplementedError
 
-    async def _outcome(self, job: Any, batch: str) -> BatchResult | InProgress:
+    async def _outcome(self, job: Job, batch: str) -> BatchResult | InProgress:
         raise NotImplementedError
 
     def _answer(self, line: JsonObject) -> Reply | RequestError | None:
@@ -118,7 +127,7 @@ class OpenAIBatches(SdkBatches):
     limits = BatchLimits(requests=50_000, size=200_000_000)  # API reference, "Create batch"; read in November 2026
     stores_marks = True
 
-    def __init__(self, client: AsyncOpenAI, http: HttpTransport, endpoint: Any) -> None:
+    def __init__(self, client: AsyncOpenAI, http: HttpTransport, endpoint: str) -> None:
         super().__init__(client.batches, http)
         self._client, self._endpoint = client, endpoint
         self._files: dict[str, str] = {}  # mark of a job that is not submitted yet -> its uploaded file
@@ -132,17 +141,19 @@ class OpenAIBatches(SdkBatches):
                 file = ("bestofn.jsonl", b"\n".join(lines), "application/jsonl")
                 self._files[mark] = _id(await self._client.files.create(file=file, purpose="batch"))
             job = {"input_file_id": self._files[mark], "endpoint": self._endpoint, "completion_window": "24h"}
-            batch = _id(await self._batches.create(**job, metadata={"bestofn": mark}))
+            job = cast("BatchCreateParams", {**job, "metadata": {"bestofn": mark}})
+            batch = _id(await self._client.batches.create(**job))
         del self._files[mark]
         return batch
 
-    def _matches(self, job: Any, mark: str, count: int) -> bool:
+    def _matches(self, job: Batch, mark: str, count: int) -> bool:
         return (job.metadata or {}).get("bestofn") == mark
 
-    async def _outcome(self, job: Any, batch: str) -> BatchResult | InProgress:
+    async def _outcome(self, job: Batch, batch: str) -> BatchResult | InProgress:
         if job.status in ("validating", "in_progress", "finalizing", "cancelling"):
-            counts: list[Any] = [getattr(job.request_counts, name, None) for name in ("completed", "failed")]
-            return InProgress(sum(counts) if all(type(one) is int and one >= 0 for one in counts) else None)
+            counts = [getattr(job.request_counts, name, None) for name in ("completed", "failed")]
+            numbers = [count for count in counts if isinstance(count, int) and count >= 0]
+            return InProgress(sum(numbers) if len(numbers) == len(counts) else None)
         if job.status == "failed":
             errors = [error_text(_json(error.model_dump())) for error in (job.errors and job.errors.data) or ()]
             reason = self._http.redacted("; ".join(errors))
@@ -187,16 +198,15 @@ class AnthropicBatches(SdkBatches):
         from anthropic.types.messages import MessageBatch
 
         data = b'{"requests": [' + b",".join(lines) + b"]}"  # the lines are JSON, which the SDK need not encode again
-        options: Any = {"headers": {"Content-Type": "application/json"}}
         with self._errors("the reply to a submission"):
-            return _id(
-                await self._client.post("/v1/messages/batches", content=data, options=options, cast_to=MessageBatch)
-            )
+            path, headers = "/v1/messages/batches", {"Content-Type": "application/json"}
+            sent = self._client.post(path, content=data, options={"headers": headers}, cast_to=MessageBatch)
+            return _id(await sent)
 
-    def _matches(self, job: Any, mark: str, count: int) -> bool:
+    def _matches(self, job: MessageBatch, mark: str, count: int) -> bool:
         return sum(job.request_counts.model_dump().values()) == count
 
-    async def _outcome(self, job: Any, batch: str) -> BatchResult | InProgress:
+    async def _outcome(self, job: MessageBatch, batch: str) -> BatchResult | InProgress:
         if job.processing_status in ("in_progress", "canceling"):
             return InProgress()  # this service counts the results only at the end
         if job.processing_status != "ended":
@@ -217,7 +227,7 @@ class AnthropicBatches(SdkBatches):
         return None
 
 
-async def _jobs(page: Any) -> AsyncIterator[Any]:
+async def _jobs(page: AsyncCursorPage[Batch] | AsyncPage[MessageBatch]) -> AsyncIterator[Job]:
     """Yield the batch jobs of the account from all pages, newest first. A page without its list is an error."""
     async for one in page.iter_pages():
         for job in [*one.data]:
@@ -228,7 +238,7 @@ async def _jobs(page: Any) -> AsyncIterator[Any]:
             raise ValueError("there are more pages, but the service does not say which")
 
 
-def _id(created: Any) -> str:
+def _id(created: Job | FileObject) -> str:
     if not isinstance(created.id, str):
         raise TypeError(f"the id is {created.id!r}")
     return created.id
