@@ -17,6 +17,7 @@ from bestofn.builders.tables.candidate_record import (
     first_status,
     harmony_messages,
     judge_failed,
+    persona_grade,
     regen_count,
     temperature,
     timestamp,
@@ -196,6 +197,30 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
     ),
     _column("reward_parts", "JSON", "parts of the score", lambda one: json_text(one.score["parts"] or {})),
     _column("rank", "int", "rank by score within the query; 0 is the best; null if superseded", lambda one: one.rank),
+    _column(
+        "persona_score",
+        "float",
+        "grade of the persona's voice, 0 to 5, by `reward=persona_judge`; else null",
+        lambda one: persona_grade(one).get("score"),
+    ),
+    _column(
+        "persona_confidence",
+        "float",
+        "confidence of this grade, or null",
+        lambda one: persona_grade(one).get("confidence"),
+    ),
+    _column(
+        "persona_judge_reasoning",
+        "string",
+        "reason for this grade, or null",
+        lambda one: persona_grade(one).get("reasoning"),
+    ),
+    _column(
+        "persona_judge_model",
+        "string",
+        "model that gave this grade, or null",
+        lambda one: persona_grade(one).get("model"),
+    ),
     _column(
         "group_pass_rate",
         "float",

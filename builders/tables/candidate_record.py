@@ -107,6 +107,13 @@ def harmony_messages(one: CandidateRecord) -> list[JsonObject]:
     return list((one.candidate["detail"] or EMPTY).get("harmony") or ())
 
 
+def persona_grade(one: CandidateRecord) -> JsonObject:
+    """Return the grade of the persona's voice by ``reward=persona_judge``, also in a weighted sum; else {}."""
+    parts: JsonObject = one.score["parts"] or EMPTY
+    details = [parts, *(parts.get("detail") or EMPTY).values()]
+    return next((detail["persona"] for detail in details if isinstance(detail.get("persona"), dict)), EMPTY)
+
+
 def answer_cluster(one: CandidateRecord) -> str | None:
     """Return a string that is equal for candidates with the same answer; None if there is no answer.
 

@@ -31,6 +31,11 @@ PAIRS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         [(f"<think>{word}</think><answer>{n}</answer>", f"{word}: {n}") for n, word in enumerate(WORDS)],
     ),
     "overlap": (OverlapReward(), [(f"the blue whale, a {word}", f"{word} of another kind") for word in WORDS]),
+    "overlap by ROUGE-L": (
+        OverlapReward("rouge_l"),
+        [(f"the blue whale, a {word}", f"whale {word} blue the") for word in WORDS],
+    ),
+    "overlap by numbers": (OverlapReward("numbers"), [(f"{word}: 30", f"{word}: 3") for word in WORDS]),
     "privacy": (PrivacyReward(), [(f"ask the {word}", f"ask {word}@example.org") for word in WORDS]),
     "persona": (PersonaReward(PERSONA), [(f"Beep! The {word}. Malfunction.", f"The {word}.") for word in WORDS]),
     "code": (
@@ -44,7 +49,7 @@ PAIRS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
 def test_the_better_answer_is_first(name: str) -> None:
     reward, pairs = PAIRS[name]
     question = {"role": "user", "content": "Which animal is the largest?"}
-    query = Query("q", "chat", (question,), reference=Reference(answer="the blue whale"))
+    query = Query("q", "chat", (question,), reference=Reference(answer="the blue whale", answers=("30",)))
     for good, bad in pairs:
         candidates = [Candidate(i, ({"role": "assistant", "content": text},)) for i, text in enumerate((good, bad))]
         first, second = asyncio.run(reward.score(query, candidates, [Verdict("abstain", 0.0, "", "t")] * 2))

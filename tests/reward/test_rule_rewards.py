@@ -255,7 +255,21 @@ def test_two_models_that_do_not_fit_together_are_named(
     assert not caplog.records
 
 
+@pytest.mark.parametrize(("needs", "available", "fits"), [((45, 16), 128, True), ((45, 45), 80, False)])
+def test_the_memory_of_a_model_and_its_reward_is_added(
+    needs: tuple[float, float], available: float, fits: bool, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    models = {"model": needs[0], "reward": needs[1]}
+    monkeypatch.setattr(memory_plan, "needed_gb", lambda path, dtype: models[path])
+    monkeypatch.setattr(memory_plan, "has_gpu", lambda: False)
+    monkeypatch.setattr(memory_plan, "available_gb", lambda: available)
+    memory_plan.check_memory_of_all([LocalWeights(name) for name in models])
+    assert bool(caplog.records) is not fits
+
+
 def test_rewards_are_found_by_name() -> None:
+    for quality, way in itertools.product(("helpfulness", "harmlessness", "honesty"), ("listwise", "pointwise")):
+        assert f"base_{quality}_{way}" in reward_names()
     assert get_reward("length")(free=100).name == "length"
     assert get_reward("skywork")(path="x").name == "model"
     assert {"verification", "by_split", "ensemble"} <= set(reward_names())

@@ -1,0 +1,52 @@
+"""A reward from a judge model that grades the persona's voice. Configured by ``conf/reward/persona_judge.yaml``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from bestofn.builders.protocols import PlannedCalls, Sampler
+from bestofn.builders.records import Candidate, Persona, Query, Score, Verdict
+from bestofn.verifiers.judge_persona import PersonaJudge
+
+
+class PersonaJudgeReward:
+    """Scores an answer with the grade of ``verifiers.judge_persona``, scaled from 0…5 to 0…1.
+
+    ``parts["persona"]`` has the grade, its confidence, the judge's reasoning and model, and whether the voice is heard:
+    its grade is at least ``min_score``. The columns ``persona_*`` of the candidates are read from it.
+    """
+
+    name = "persona_judge"
+
+    def __init__(
+        self, judge: Sampler, persona: Persona | None = None, min_score: int = 3, max_tokens: int = 800
+    ) -> None:
+        self.judge, self.max_tokens = judge, max_tokens
+        self._graded = PersonaJudge(judge, persona, min_score=min_score, max_tokens=max_tokens) if persona else None
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return one call per candidate."""
+        count = candidates if self._graded else 0
+        return [PlannedCalls(self.judge, count, count, self.max_tokens)]
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """Return one score per candidate. All values are None if the run has no persona."""
+        return list(await asyncio.gather(*map(self._one, candidates)))
+
+    async def _one(self, candidate: Candidate) -> Score:
+        if self._graded is None:
+            return Score(None, {"error": "the run has no persona"})
+        if candidate.error:
+            return Score(None)
+        grade = await self._graded.score(candidate.text)
+        if grade.score is None:
+            return Score(None, {"error": grade.reasoning})
+        persona = {
+            "score": grade.score,
+            "confidence": grade.confidence,
+            "reasoning": grade.reasoning,
+            "model": grade.model,
+            "heard": grade.heard,
+        }
+        return Score(grade.score / 5, {"persona": persona})
