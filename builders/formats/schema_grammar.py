@@ -49,6 +49,10 @@ _COMMA = All((literal(","), _SPACE))
 _COLON = All((literal(":"), _SPACE))
 
 
+class UnknownType(ValueError):
+    """A schema has a type that JSON Schema does not have."""
+
+
 def schema_grammar(schema: JsonObject) -> Node:
     """Return the grammar of the values that ``schema`` allows.
 
@@ -63,7 +67,8 @@ def schema_grammar(schema: JsonObject) -> Node:
 def call_grammar(tools: Sequence[Tool]) -> Node:
     """Return the grammar of one call of one of ``tools``: ``<tool_call>`` with the name and the arguments as JSON.
 
-    If the parameters of a tool have keywords that are not supported, its arguments may be any object.
+    If the parameters of a tool have keywords that are not supported, its arguments may be any object. Raises
+    ``UnknownType`` for a type that JSON Schema does not have.
     """
     return Either(tuple(_call(tool["function"]) for tool in tools))
 
@@ -76,6 +81,8 @@ def _call(function: JsonObject) -> Node:
 def _arguments(parameters: JsonObject) -> Node:
     try:
         return schema_grammar({"type": "object", "properties": {}, **parameters})
+    except UnknownType:
+        raise
     except ValueError:
         return schema_grammar({"type": "object"})
 
@@ -119,7 +126,7 @@ class _Compiler:
             "null": lambda _: literal("null"),
         }
         if unknown := [name for name in names if name not in makers]:
-            raise ValueError(f"the JSON Schema has the type {unknown[0]!r}; expected one of {', '.join(makers)}")
+            raise UnknownType(f"the JSON Schema has the type {unknown[0]!r}; expected one of {', '.join(makers)}")
         _refuse(rules, {"type"}.union(*(KEYWORDS.get(name, ()) for name in names)))
         return Either(tuple(makers[name](rules) for name in names))
 

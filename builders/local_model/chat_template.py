@@ -5,8 +5,24 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from bestofn.builders.errors import RequestError
 from bestofn.builders.records import JsonObject, Message, Tool, content_text
+
+if TYPE_CHECKING:
+    from bestofn.builders.local_model.engine import LocalEngine
+
+
+def check_effort(effort: str | None, engine: LocalEngine) -> None:
+    """Raise ``RequestError`` if ``effort`` is set and the prompts of the model have no reasoning effort."""
+    template = engine.tokenizer.chat_template
+    if effort and "reasoning_effort" not in (template or "") and (template or not engine.speaks_harmony):
+        raise RequestError(
+            f"reasoning_effort is {effort}, but the chat template of {engine.model} has no reasoning effort; remove "
+            "this field",
+            status=400,
+        )
 
 
 def template_message(message: Message, *, thinking: bool = False) -> dict[str, object]:

@@ -23,7 +23,7 @@ from bestofn.builders.local_model.chat_template import template_message, templat
 from bestofn.builders.local_model.decoding import Network, SequenceState, decode, logits_alone
 from bestofn.builders.local_model.seeded_sampling import TokenSampler, rounded_logprob, uniforms
 from bestofn.builders.local_model.token_rules import RuleSettings, TokenRules, Vocabulary
-from bestofn.builders.pocket.model_files import base_model
+from bestofn.builders.pocket.model_files import base_model, check_model_folder
 from bestofn.builders.pocket.policy import model_path
 from bestofn.builders.records import Message, StopReason, Tool, content_text
 
@@ -114,6 +114,7 @@ class LocalEngine:
         disable_progress_bar()
         device = self._device if self._device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         dtype = self._dtype if self._dtype != "auto" else "float32" if device == "cpu" else "auto"
+        check_model_folder(Path(self.path))
         if base_model(Path(self.path)):
             require("peft")
         try:

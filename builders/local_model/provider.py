@@ -16,7 +16,7 @@ from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.byte_grammar import Either, Node
 from bestofn.builders.formats.inline_thinking import AnswerParts, answer_parts
-from bestofn.builders.formats.schema_grammar import call_grammar, schema_grammar
+from bestofn.builders.formats.schema_grammar import UnknownType, call_grammar, schema_grammar
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine
@@ -185,7 +185,7 @@ class LocalTransformers(InProcessProvider):
         if key not in self._grammars:
             if len(self._grammars) >= KEPT_GRAMMARS:
                 self._grammars.pop(next(iter(self._grammars)))
-            forms = [call_grammar(tools)] if tools else []
+            forms = [_call_grammar(tools)] if tools else []
             forms += [_checked_grammar(request.schema)] if request.schema is not None and not required else []
             self._grammars[key] = TokenGrammar(Either(tuple(forms)), self.engine.vocabulary)
         return self._grammars[key]
@@ -327,6 +327,13 @@ def _checked_grammar(schema: JsonObject) -> Node:
         return schema_grammar(schema)
     except ValueError as error:
         raise RequestError(f"{error}. Remove it, and check the answers after they are sampled.", status=400) from error
+
+
+def _call_grammar(tools: Sequence[JsonObject]) -> Node:
+    try:
+        return call_grammar(tools)
+    except UnknownType as error:
+        raise RequestError(f"the parameters of a tool cannot restrict its calls: {error}.", status=400) from error
 
 
 def sampling_options(sampling: Sampling) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""The digest of a model's files. Results and trainings store it, so that replaced weights are noticed."""
+"""The files of a model: whether they are there, and their digest.
+
+Results and trainings store the digest, so that replaced weights are noticed.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import hashlib
 import json
 from pathlib import Path
 
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.pocket.policy import model_path
 
 MAX_HASHED_BYTES = 64 << 20  # for larger files, size and modification time are hashed instead of content
+SHOWN = 5  # names of files in a message
 SUFFIXES = (".safetensors", ".bin", ".json", ".jinja", ".model")
 ADAPTER = "adapter_config.json"
 NOT_THE_MODEL = frozenset({"training_args.bin", "training.json", "metrics.json", "trainer_state.json"})
@@ -33,6 +38,17 @@ def model_digest(model: str) -> str:
     if base := base_model(folder):
         digest.update(model_digest(base).encode())
     return digest.hexdigest()[:16]
+
+
+def check_model_folder(folder: Path) -> None:
+    """Raise ``ConfigError`` if ``folder`` is a folder without a model. A name that is no folder is a Hub id."""
+    if not folder.is_dir() or any((folder / name).is_file() for name in ("config.json", ADAPTER)):
+        return
+    files = sorted(file.name for file in folder.iterdir())
+    inner = sorted(str(file.parent) for file in folder.glob("*/config.json"))
+    holds = f"it has {', '.join(files[:SHOWN])}{', …' * (len(files) > SHOWN)}" if files else "it is empty"
+    advice = f"Set model={inner[-1]}." if inner else "Give a folder with config.json and weights, a Hub id, or pocket."
+    raise ConfigError(f"the setting model is {folder}: the folder has no config.json; {holds}. {advice}")
 
 
 def base_model(folder: Path) -> str:

@@ -16,6 +16,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from bestofn.builders.errors import RequestError
+from bestofn.builders.local_model.chat_template import check_effort
 from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.builders.records import JsonObject
 from bestofn.builders.serving.answers import (
@@ -91,6 +92,7 @@ def _add_generation(server: FastAPI, provider: LocalTransformers, name: str, log
     @server.post("/v1/chat/completions")
     async def chat(body: ChatBody, request: Request) -> Response:
         check_model(body.model, [name])
+        check_effort(body.effort, provider.engine)
         completions = await unless_disconnected(request, provider.sample(body.request(), body.n))
         answer = chat_answer(name, completions, body)
         log.write(request.url.path, 200, request.state.started, answer["usage"], n=body.n)
@@ -101,6 +103,7 @@ def _add_generation(server: FastAPI, provider: LocalTransformers, name: str, log
     @server.post("/v1/responses")
     async def responses(body: ResponsesBody, request: Request) -> Response:
         check_model(body.model, [name])
+        check_effort(body.effort, provider.engine)
         (completion,) = await unless_disconnected(request, provider.sample(body.request(), 1))
         answer = responses_answer(name, completion, body)
         log.write(request.url.path, 200, request.state.started, answer["usage"], n=1)

@@ -32,8 +32,6 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "min_p": (0,),
     "min_tokens": (0,),
     "ignore_eos": (False,),
-    "reasoning": ({},),
-    "reasoning_effort": ("none",),
     "repetition_penalty": (1,),
     "skip_special_tokens": (True,),
     "suffix": ("",),
@@ -43,6 +41,9 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "truncation_direction": ("right", "Right"),
 }
 """Fields that this server cannot honour, with the values that mean their absence. Null also means absence."""
+
+
+Effort = Literal["none", "minimal", "low", "medium", "high"]
 
 
 class StrictBody(BaseModel):
@@ -67,6 +68,10 @@ class StrictBody(BaseModel):
             if value is not None and name not in IGNORED and value not in NEUTRAL.get(name, ()):
                 raise ValueError(f"this server does not support {name}={json.dumps(value):.80}; remove this field")
         return self
+
+
+def _set_effort(effort: Effort | None) -> str | None:
+    return None if effort == "none" else effort
 
 
 def _one_if_null(value: object) -> object:
@@ -105,6 +110,11 @@ class Body(StrictBody):
         """Whether a stream ends with a chunk that has the usage."""
         return bool((self.stream_options or {}).get("include_usage"))
 
+    @property
+    def effort(self) -> str | None:
+        """The reasoning effort; None if the request has none."""
+        return None
+
     def sampling(self, max_tokens: int | None, logprobs: bool = False, top_logprobs: int = 0) -> Sampling:
         """Return the sampling settings. The seed is random if the request has none."""
         extra: dict[str, object] = {
@@ -117,7 +127,9 @@ class Body(StrictBody):
         seed = self.seed if self.seed is not None else uuid.uuid4().int & 0x7FFFFFFF
         temperature = 1.0 if self.temperature is None else self.temperature
         used = {name: value for name, value in extra.items() if value}
-        return Sampling(temperature, self.top_p, max_tokens, self.stops, seed, logprobs=logprobs, extra=used)
+        return Sampling(
+            temperature, self.top_p, max_tokens, self.stops, seed, effort=self.effort, logprobs=logprobs, extra=used
+        )
 
 
 class BodyWithTools(Body):
@@ -145,6 +157,12 @@ class ChatBody(BodyWithTools):
     logprobs: bool | None = None
     top_logprobs: int | None = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     response_format: dict[str, Any] | None = None
+    reasoning_effort: Effort | None = None
+
+    @property
+    def effort(self) -> str | None:
+        """The reasoning effort; None if the request has none."""
+        return _set_effort(self.reasoning_effort)
 
     @model_validator(mode="after")
     def _top_needs_logprobs(self) -> ChatBody:
@@ -189,6 +207,12 @@ class CompletionBody(Body):
         return [prompt for prompt in self.prompt if not isinstance(prompt, int)]
 
 
+class Reasoning(StrictBody):
+    """The field ``reasoning`` of a Responses request."""
+
+    effort: Effort | None = None
+
+
 class ResponsesBody(BodyWithTools):
     """The body of a request to ``/v1/responses``."""
 
@@ -196,6 +220,12 @@ class ResponsesBody(BodyWithTools):
     instructions: str | None = None
     max_output_tokens: int | None = Field(None, ge=1)
     text: dict[str, Any] | None = None
+    reasoning: Reasoning | None = None
+
+    @property
+    def effort(self) -> str | None:
+        """The reasoning effort; None if the request has none."""
+        return _set_effort(self.reasoning.effort if self.reasoning else None)
 
     def request(self) -> Request:
         """Return the body as a ``Request``. Raises ``RequestError`` if a field cannot be honoured."""

@@ -10,7 +10,11 @@ from pathlib import Path
 import openai
 import pytest
 import torch
+from yaml import safe_load as load_yaml
 
+from bestofn.builders.config.composition import conf_folder
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.serve import serve
 from tests.served import HELLO, MODEL, Running, running
 from tests.tiny_models import save_language_model
 
@@ -165,3 +169,11 @@ def test_a_key_is_required_if_one_is_set(folder: Path) -> None:
         with pytest.raises(openai.AuthenticationError):
             server.client("wrong").models.list()
         assert server.client("secret").models.list().data
+
+
+def test_only_this_machine_reaches_the_server_unless_a_key_is_set() -> None:
+    assert load_yaml((conf_folder() / "serve.yaml").read_text())["host"] == "127.0.0.1"
+    with pytest.raises(
+        ConfigError, match=r"host is 0\.0\.0\.0, which other machines can reach, and api_key is not set"
+    ):
+        serve({"host": "0.0.0.0", "api_key": None})

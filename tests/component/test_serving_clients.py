@@ -34,6 +34,7 @@ TOOLS: Any = [
     {"type": "function", "function": {"name": "weather", "parameters": CITY}},
     {"type": "function", "function": {"name": "time", "parameters": {"type": "object", "properties": {}}}},
 ]
+STR = {"type": "object", "properties": {"a": {"type": "str"}}}
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +175,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"logit_bias": {"5": 101}}, "logit_bias"),
     ({"frequency_penalty": 3}, "frequency_penalty"),
     ({"extra_body": {"min_p": 0.1}}, "does not support min_p=0.1"),
-    ({"reasoning_effort": "high"}, "does not support reasoning_effort"),
+    ({"reasoning_effort": "high"}, "has no reasoning effort; remove this field"),
+    ({"reasoning_effort": "huge"}, "reasoning_effort"),
+    (
+        {"tools": [{"type": "function", "function": {"name": "f", "parameters": STR}}], "tool_choice": "required"},
+        "cannot restrict its calls: the JSON Schema has the type 'str'; expected one of object",
+    ),
     ({"modalities": ["text", "audio"]}, "does not support modalities"),
     ({"messages": [{"role": "robot", "content": "Hi"}]}, "role is 'robot'"),
     ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "has no text"),

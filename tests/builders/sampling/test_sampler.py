@@ -82,6 +82,17 @@ def test_widening_asks_for_what_is_missing(tmp_path) -> None:
     assert [request.sampling.seed for request in provider.requests] == [7, 11]
 
 
+def test_another_temperature_is_another_request(tmp_path) -> None:
+    provider = Scripted(told_by_seed)
+    hot = replace(ASK, sampling=replace(ASK.sampling, temperature=0.25))
+
+    async def both(draws, book):
+        return await draws.draw(ASK, range(2)), await draws.draw(hot, range(2))
+
+    use(tmp_path, provider, both)
+    assert [request.sampling.temperature for request in provider.requests] == [ASK.sampling.temperature, 0.25]
+
+
 def test_a_further_attempt_draws_anew_with_other_seeds(tmp_path) -> None:
     provider = Scripted(told_by_seed)
 
