@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from bestofn.builders.errors import RequestError
 from bestofn.builders.records import JsonObject, Message, Tool, content_text
 
-if TYPE_CHECKING:
-    from bestofn.builders.local_model.engine import LocalEngine
 
+def check_effort(effort: str | None, model: str, template: str | None, *, harmony: bool) -> None:
+    """Raise ``RequestError`` if ``effort`` is set and the prompts of ``model`` have no reasoning effort.
 
-def check_effort(effort: str | None, engine: LocalEngine) -> None:
-    """Raise ``RequestError`` if ``effort`` is set and the prompts of the model have no reasoning effort."""
-    template = engine.tokenizer.chat_template
-    if effort and "reasoning_effort" not in (template or "") and (template or not engine.speaks_harmony):
+    ``harmony`` is true if a prompt without a ``template`` is rendered in the Harmony format.
+    """
+    if effort and ("reasoning_effort" not in template if template else not harmony):
         raise RequestError(
-            f"reasoning_effort is {effort}, but the chat template of {engine.model} has no reasoning effort; remove "
-            "this field",
+            f"reasoning_effort is {effort}, but the prompts of {model} have no reasoning effort; remove this field",
             status=400,
         )
 

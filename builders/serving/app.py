@@ -26,7 +26,7 @@ from bestofn.builders.serving.answers import (
     completion_chunks,
     usage_counts,
 )
-from bestofn.builders.serving.bodies import ChatBody, CompletionBody, ResponsesBody
+from bestofn.builders.serving.bodies import Body, ChatBody, CompletionBody, ResponsesBody
 from bestofn.builders.serving.completions import complete
 from bestofn.builders.serving.connections import RequireKey, handle_errors, unless_disconnected
 from bestofn.builders.serving.request_log import RequestLog
@@ -92,7 +92,7 @@ def _add_generation(server: FastAPI, provider: LocalTransformers, name: str, log
     @server.post("/v1/chat/completions")
     async def chat(body: ChatBody, request: Request) -> Response:
         check_model(body.model, [name])
-        check_effort(body.effort, provider.engine)
+        _check_effort(body, provider)
         completions = await unless_disconnected(request, provider.sample(body.request(), body.n))
         answer = chat_answer(name, completions, body)
         log.write(request.url.path, 200, request.state.started, answer["usage"], n=body.n)
@@ -103,7 +103,7 @@ def _add_generation(server: FastAPI, provider: LocalTransformers, name: str, log
     @server.post("/v1/responses")
     async def responses(body: ResponsesBody, request: Request) -> Response:
         check_model(body.model, [name])
-        check_effort(body.effort, provider.engine)
+        _check_effort(body, provider)
         (completion,) = await unless_disconnected(request, provider.sample(body.request(), 1))
         answer = responses_answer(name, completion, body)
         log.write(request.url.path, 200, request.state.started, answer["usage"], n=1)
@@ -118,6 +118,11 @@ def _add_generation(server: FastAPI, provider: LocalTransformers, name: str, log
         if not body.stream:
             return JSONResponse(answer)
         return event_stream(completion_chunks(answer, usage=body.wants_usage), done=True)
+
+
+def _check_effort(body: Body, provider: LocalTransformers) -> None:
+    engine = provider.engine
+    check_effort(body.effort, engine.model, engine.tokenizer.chat_template, harmony=engine.speaks_harmony)
 
 
 def event_stream(payloads: Iterable[JsonObject], *, named: bool = False, done: bool = False) -> StreamingResponse:
