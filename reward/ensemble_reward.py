@@ -8,7 +8,7 @@ import statistics as numbers
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from bestofn.builders.formats.finite_scores import finite_scores
+from bestofn.builders.formats.missing_scores import finite_scores
 from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.reward.weighted_reward import missing_values

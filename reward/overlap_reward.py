@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from bestofn.builders.formats.missing_scores import inapplicable
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -31,7 +32,7 @@ class OverlapReward:
         """Return the overlap of every candidate. All values are None if the query has no reference text."""
         references = [text for text in (query.reference.answer, *query.reference.answers) if text]
         if not references:
-            return [Score(None, {"error": "the query has no reference text"})] * len(candidates)
+            return inapplicable("the query has no reference text", len(candidates))
         return [
             Score(None) if one.error else Score(max(self._function(one.text, reference) for reference in references))
             for one in candidates

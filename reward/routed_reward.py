@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bestofn.builders.formats.missing_scores import inapplicable
 from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
@@ -28,7 +29,5 @@ class RoutedReward:
         reward = self.routes.get(query.split, self.default)
         if reward is None:
             known = ", ".join(sorted(self.routes)) or "none"
-            return [Score(None, {"error": f"no reward for split {query.split!r}; routes has {known}"})] * len(
-                candidates
-            )
+            return inapplicable(f"no reward for split {query.split!r}; routes has {known}", len(candidates))
         return await reward.score(query, candidates, verdicts)

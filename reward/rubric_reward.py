@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from bestofn.builders.formats.missing_scores import inapplicable
 from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.verifiers.rubric_grading import RubricGrader
@@ -41,12 +42,7 @@ class RubricReward:
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return the satisfied share of every candidate."""
         if not self.grader.rubric(query):
-            return [
-                Score(
-                    None,
-                    {"error": NO_RUBRIC},
-                )
-            ] * len(candidates)
+            return inapplicable(NO_RUBRIC, len(candidates))
         return list(
             await asyncio.gather(
                 *(self._score(query, one, verdict) for one, verdict in zip(candidates, verdicts, strict=True))

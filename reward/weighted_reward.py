@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.formats.finite_scores import finite_scores
+from bestofn.builders.formats.missing_scores import finite_scores
 from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 

@@ -46,6 +46,10 @@ NO_DELTA = (
     "One of the models has no answer that may be used, or the rules for pairs excluded every pair. Look at the "
     "answers of both models, and at similarity, length_ratio and pass_rate_most."
 )
+NOT_CONFIDENT = (
+    "pairs=west_of_n makes a pair only if the reward is confident. Lower pairs.confidence (0.5 accepts any "
+    "difference), or set pairs.scale to a typical difference of the scores within a query."
+)
 UNBALANCED = 0.6  # a share of pairs whose chosen side is longer (or shorter) above this value is a problem
 FEW_PAIRS = 20  # with fewer pairs of unequal length, the share is too uncertain
 FOR_EMPTY_ANSWERS = "A model that thinks may need more tokens: increase sampling.max_tokens, or check the model."
@@ -210,10 +214,17 @@ def _no_pairs(figures: RunFigures) -> Iterator[Problem]:
     mixes = figures.mixes.most_common()
     listed = ", ".join(f"{count:,} with {mix}" for mix, count in mixes)
     is_empty = mixes[0][0] == "no verdict of pass or fail" and figures.totals.empty > figures.candidates / 2
-    remedies = {**REMEDIES, **BY_SCORE_REMEDIES} if _has_pairing(figures, "") else REMEDIES
-    remedy = remedies[mixes[0][0]] if not _has_pairing(figures, "delta") else NO_DELTA
-    remedy = FOR_EMPTY_ANSWERS if is_empty else remedy
+    remedy = FOR_EMPTY_ANSWERS if is_empty else _remedy_of_no_pairs(figures, mixes[0][0])
     yield Problem(f"There are no preference pairs. Queries: {listed}.", remedy)
+
+
+def _remedy_of_no_pairs(figures: RunFigures, mix: str) -> str:
+    """Return what to do if most queries are of the kind ``mix`` and no query has a pair."""
+    if _has_pairing(figures, "delta"):
+        return NO_DELTA
+    if _has_pairing(figures, "west_of_n") and mix != "no verdict of pass or fail":
+        return NOT_CONFIDENT
+    return {**REMEDIES, **(BY_SCORE_REMEDIES if _has_pairing(figures, "") else {})}[mix]
 
 
 def _has_pairing(figures: RunFigures, name: str) -> bool:

@@ -22,6 +22,7 @@ from bestofn.builders.errors import (
     may_be_retried,
     names_failed_request,
 )
+from bestofn.builders.formats.missing_scores import has_failed
 from bestofn.builders.protocols import Sampler, Stage
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.sampling.provider import config_key_of
@@ -116,8 +117,7 @@ def failure_of(row: Row) -> Failure | None:
             return Failure("the judge", verdict.explanation, remedy, TRIED_BY_MODEL)
         return Failure("the verifier", verdict.explanation, "Check the sandbox and the verifier's settings", TRIED)
     scores = [score_from_row(score) for score in row.get("scores") or ()]
-    missing = [scores[place] for place in answered if scores and scores[place].value is None]
-    problems = [str(score.parts["error"]) for score in missing if score.parts.get("error")]
+    problems = [str(scores[place].parts["error"]) for place in answered if scores and has_failed(scores[place])]
     if problems and len(problems) == len(answered):
         remedy = SERVICE_REMEDY if names_failed_request(problems[0]) else REWARD_REMEDY
         return Failure("the reward", problems[0], remedy, TRIED_BY_MODEL)

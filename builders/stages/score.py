@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bestofn.builders.errors import row_boundary
-from bestofn.builders.formats.finite_scores import finite_scores
+from bestofn.builders.formats.missing_scores import finite_scores
 from bestofn.builders.formats.reward_health import RewardHealth
 from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Row, Score

@@ -16,6 +16,7 @@ from tests.builders.analysis.test_run_figures import figures_of, query
 BY_SCORE = {"config": json.dumps({"pairs": {"_target_": "bestofn.builders.pairing.score_strategies.by_score"}})}
 
 DELTA = {"config": BY_SCORE["config"].replace("by_score", "delta")}
+WEST_OF_N = {"config": BY_SCORE["config"].replace("by_score", "west_of_n")}
 
 
 def said(figures: RunFigures) -> str:
@@ -31,6 +32,8 @@ def said(figures: RunFigures) -> str:
         ([0.5, 0.5], BY_SCORE, "equal scores"),
         ([None, None], DELTA, "One of the models has no answer"),
         ([0.1, 0.9], BY_SCORE, "The rules for pairs excluded every pair"),
+        ([0.1, 0.9], WEST_OF_N, "Lower pairs.confidence"),
+        ([None, None], WEST_OF_N, "The reward gave no scores"),
     ],
 )
 def test_the_advice_for_a_run_without_pairs_fits_its_cause(

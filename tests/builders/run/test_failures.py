@@ -182,6 +182,17 @@ def test_a_reward_that_fails_later_is_a_problem_with_its_reason(
     assert "the reward failed on " in shown.err
 
 
+def test_first_queries_without_a_rubric_do_not_stop_the_run(tmp_path: Path) -> None:
+    words = recorded(tmp_path)
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    for row in rows[6:]:
+        row["rubric"] = [{"text": "is right", "check": "verdict"}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    main([*words, "dataset.columns.rubric=rubric", "reward=rubric", "reward.judge=null", f"out={tmp_path}/run"])
+    scored = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet").to_pylist()
+    assert sum(row["reward_final"] is not None for row in scored) == 4
+
+
 def recorded(tmp_path: Path) -> list[str]:
     """Return the settings of a build that reads two recorded answers to each of eight sums."""
     rows = [{"question": f"What is {n}+{n}?", "answer": str(2 * n), "candidates": ["1", str(2 * n)]} for n in range(8)]
