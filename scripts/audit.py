@@ -17,6 +17,7 @@ from bestofn.scripts.catalogue import AUDIT
 
 if TYPE_CHECKING:
     from bestofn.builders.analysis.audit import AuditItem, AuditSample, Opinion
+    from bestofn.builders.analysis.report_marks import ReportMarks
     from bestofn.builders.protocols import Verifier
 
 PERSON = "person"
@@ -32,13 +33,18 @@ def main(words: Sequence[str] | None = None) -> None:
 def audit(arguments: Arguments) -> str:
     """Draw the sample, add the second opinions, write the files and return the figures as text or JSON."""
     from bestofn.builders.analysis.audit import FOLDER, draw_sample, with_opinions, with_stored_opinions
+    from bestofn.builders.analysis.report_marks import are_report_marks, marks_of_run, parsed_marks
     from bestofn.builders.tables.shards import nested, parts_of
 
     run, folder = arguments.run, arguments.run / FOLDER
     if arguments.overrides and not any(word.partition("=")[0] == "verifier" for word in arguments.overrides):
         raise ConfigError("verifier=… is missing. Name the second opinion, for example verifier=judge.")
     marks_file = arguments.text("marks")
-    marks = read_marks(Path(marks_file)) if marks_file else {}
+    text = _read(Path(marks_file)) if marks_file else ""
+    if are_report_marks(text):
+        _refuse_opinions(arguments)
+        return _stored_marks(run, marks_of_run(parsed_marks(text, Path(marks_file or "")), nested(parts_of(run))))
+    marks = read_marks(text, Path(marks_file)) if marks_file else {}
     settings = {key: int(marks.get(key, arguments.number(key))) for key in ("sample", "seed")}
     sample = draw_sample(nested(parts_of(run)), settings["sample"], settings["seed"])
     if not sample.items:
@@ -52,15 +58,44 @@ def audit(arguments: Arguments) -> str:
     return _written(run, sample, settings, as_json=arguments.flag("json"))
 
 
-def read_marks(path: Path) -> dict[str, Any]:
-    """Return the file of marks that the audit page saved. Raises ``ConfigError`` if it is not such a file."""
+def _read(path: Path) -> str:
     try:
-        document = json.loads(path.read_text("utf-8"))
+        return path.read_text("utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"marks is {path}, which cannot be read: {error}") from error
+
+
+def read_marks(text: str, path: Path) -> dict[str, Any]:
+    """Return the marks in ``text``, the file ``path`` that the audit page saved.
+
+    Raises ``ConfigError`` if it is not such a file.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"marks is {path}, which cannot be read: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("marks"), dict):
-        raise ConfigError(f"marks is {path}; expected the file that the button 'Save the marks' of the page writes.")
+        raise ConfigError(
+            f"marks is {path}; expected the file that the button 'Save the marks' of the audit page writes, or the one "
+            "that 'Export' in the report writes."
+        )
     return document
+
+
+def _refuse_opinions(arguments: Arguments) -> None:
+    if arguments.overrides:
+        raise ConfigError("marks of the report and verifier=… cannot be given together. Run the command once for each.")
+
+
+def _stored_marks(run: Path, marks: ReportMarks) -> str:
+    """Write the marks of the report into the folder of the audit. Return their facts as text."""
+    from bestofn.builders.analysis.audit import FOLDER
+    from bestofn.builders.analysis.report_marks import FILE
+    from bestofn.builders.run.manifest import write_text
+
+    path = run / FOLDER / FILE
+    write_text(path, _lines(marks.marks))
+    return f"{marks.text}\nMarked answers: {path}"
 
 
 def _checked_marks(document: Mapping[str, Any], sample: AuditSample, path: str) -> dict[str, Opinion]:
@@ -150,7 +185,6 @@ def _written(run: Path, sample: AuditSample, settings: dict[str, int], *, as_jso
 
 
 def _entry(item: AuditItem) -> dict[str, Any]:
-    from bestofn.builders.analysis.audit import answer_hash
     from bestofn.builders.schema import candidate_from_row, query_from_row
 
     query, candidate = query_from_row(item.row), candidate_from_row(item.row["candidates"][0])
@@ -165,7 +199,7 @@ def _entry(item: AuditItem) -> dict[str, Any]:
         "question": query.text,
         "reference": list(query.reference.accepted),
         "answer": candidate.text,
-        "answer_hash": answer_hash(item),
+        "answer_hash": item.answer_hash,
         "verifier": verdict["verifier"],
         "explanation": verdict["explanation"],
         "opinions": dict(item.opinions),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor
 from bestofn.builders.records import JsonObject, Request, content_text
 from bestofn.builders.redaction.urls import without_credentials
-from bestofn.scripts.catalogue import BUILD
+from bestofn.scripts.catalogue import BUILD, PORT
 from bestofn.scripts.push import check_push_setting, push_after_build
 
 if TYPE_CHECKING:
@@ -165,12 +166,35 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
     from bestofn.builders.run.run_lock import run_lock
 
     url = str(config.get("out") or "")
-    if not is_url(url) or config.get("preview"):
-        return dict(executor.run(config, out))
-    with run_lock(out), Mirror(url, out) as mirror:
-        described = executor.run(config, out)
-        mirror.finish()
-    return dict(described)
+    with followed(config, out):
+        if not is_url(url) or config.get("preview"):
+            return dict(executor.run(config, out))
+        with run_lock(out), Mirror(url, out) as mirror:
+            described = executor.run(config, out)
+            mirror.finish()
+        return dict(described)
+
+
+@contextlib.contextmanager
+def followed(config: JsonObject, out: Path) -> Iterator[None]:
+    """Serve the live report of the run in ``out`` during the block, if the setting ``live`` is true or a port.
+
+    After the block, the report is written as a file.
+    """
+    live = config.get("live") or False
+    if live is False:
+        yield
+        return
+    if not isinstance(live, int) or not 0 <= live < 65536:
+        raise ConfigError(f"live is {live!r}; expected true, false or a port.")
+    from bestofn.builders.report.live_server import live_page
+    from bestofn.builders.run.run_lock import run_lock
+    from bestofn.scripts.report import write
+
+    with run_lock(out) as lock, live_page(out, PORT if live is True else live, lambda: lock.progress()) as url:
+        print(f"Live report: {url}", file=sys.stderr, flush=True)
+        yield
+    print(f"Report: {write(out, out / 'report.html')}", file=sys.stderr)
 
 
 def run_folder(config: JsonObject) -> Path:

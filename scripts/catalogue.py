@@ -14,6 +14,8 @@ RUN = Positional("RUN", "the folder of a build")
 RUNS = Positional("RUN", "the folder of a build, or a Parquet file of candidates", most=None)
 JSON = Setting(bool, False, "print the figures as JSON")
 RESAMPLES = Setting(int, 2000, "resamples of the bootstrap", least=1)
+BROWSE = 12_500  # queries; 100,000 candidates with eight per query
+PORT = 8017
 DRY_RUN = Setting(bool, False, "only count; send and write nothing")
 
 INSPECT = Command(
@@ -81,12 +83,14 @@ EPISTEMIC = Command(
 )
 REPORT = Command(
     "report",
-    "write one self-contained HTML page of a run",
+    "write one self-contained HTML page of a run, or of two runs side by side",
     "bestofn report runs/demo",
-    (RUN,),
+    (Positional("RUN", "the folder of a build; a second one is shown next to the first", most=2),),
     {
-        "out": Setting(str, None, "the file to write; null: RUN/report.html"),
-        "browse": Setting(int, 700, "number of queries that can be browsed, an even sample", least=1),
+        "out": Setting(str, None, "the file to write; null: RUN/report.html, or comparison.html in the second run"),
+        "browse": Setting(int, BROWSE, "most queries that can be browsed, an even sample", least=1),
+        "live": Setting(bool, False, "serve the page on this machine, and update it while a build works on the run"),
+        "port": Setting(int, PORT, "port of the live page; 0: any free port", least=0),
     },
 )
 AUDIT = Command(
@@ -97,7 +101,9 @@ AUDIT = Command(
     {
         "sample": Setting(int, 200, "number of verdicts to check, half of them fails", least=2),
         "seed": Setting(int, 0, "seed of the sample", least=0),
-        "marks": Setting(str, None, "the file of marks that a person saved on the audit page"),
+        "marks": Setting(
+            str, None, "the file of marks that a person saved on the audit page or exported from the report"
+        ),
         "json": JSON,
     },
     open_keys=("verifier", "provider", "sandbox", "sampling", "prices", "budget_usd", "trusted"),
@@ -264,7 +270,7 @@ BUILD = Command(
     "sample, verify, score and pair: from queries to a preference dataset",
     "bestofn build dataset=gsm8k provider=openai n=8 --dry-run",
     composed=True,
-    can=("dry_run",),
+    can=("dry_run", "live"),
     file_options=("--from-yaml",),
     path_remedy="To write the run into this folder: out={path}. To look at a run: bestofn inspect {path}.",
 )

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from bestofn.builders.analysis.comparison import Comparison, Difference, SplitChange, compare, outcomes_by_query
+from bestofn.builders.analysis.comparison import (
+    Comparison,
+    Difference,
+    QueryOutcome,
+    SplitChange,
+    compare,
+    outcomes_by_query,
+)
 from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
@@ -25,20 +33,29 @@ def compare_runs(arguments: Arguments) -> str:
     """Return the comparisons as text or as JSON. Raises ``ConfigError`` if two runs have no query in common."""
     paths = runs_among(arguments.runs, least=2)
     first = outcomes_by_query(query_records(paths[0]))
-    comparisons: dict[str, Comparison] = {}
-    for path in paths[1:]:
-        comparison = compare(first, outcomes_by_query(query_records(path)), seed=arguments.number("seed"))
-        if not comparison.shared:
-            raise ConfigError(
-                f"{paths[0]} and {path} share no query_id. Expected two runs of the same queries: "
-                "build both from the same dataset."
-            )
-        comparisons[str(path)] = comparison
+    comparisons = {str(path): compared(paths[0], path, first, seed=arguments.number("seed")) for path in paths[1:]}
     if arguments.flag("json"):
         return json.dumps(
             {path: dataclasses.asdict(one) for path, one in comparisons.items()}, indent=2, allow_nan=False
         )
     return "\n\n".join(text(str(paths[0]), path, one) for path, one in comparisons.items())
+
+
+def compared(
+    before: Path, after: Path, first: Mapping[str, QueryOutcome] | None = None, *, seed: int = 0
+) -> Comparison:
+    """Compare the run ``after`` with ``before``, whose results are ``first`` if they are known.
+
+    Raises ``ConfigError`` if the runs share no query.
+    """
+    known = outcomes_by_query(query_records(before)) if first is None else first
+    comparison = compare(known, outcomes_by_query(query_records(after)), seed=seed)
+    if not comparison.shared:
+        raise ConfigError(
+            f"{before} and {after} share no query_id. Expected two runs of the same queries: "
+            "build both from the same dataset."
+        )
+    return comparison
 
 
 def text(before: str, after: str, found: Comparison) -> str:

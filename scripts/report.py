@@ -1,17 +1,24 @@
-"""``bestofn report RUN [out=PAGE.html]``: writes one self-contained HTML page about a run."""
+"""``bestofn report RUN [RUN]``: writes one self-contained HTML page about a run, or about two runs side by side.
+
+``bestofn report RUN --live`` serves the page of a run while a build works on it.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.output_file import check_output_file
-from bestofn.scripts.catalogue import REPORT
+from bestofn.scripts.catalogue import BROWSE, REPORT
+
+Rows = TypeVar("Rows")
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -20,35 +27,83 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def report(arguments: Arguments) -> None:
-    """Write the HTML page of a run and print its path."""
-    out = arguments.text("out")
+    """Write the HTML page of a run, or of two runs side by side, and print its path. With ``live``, serve it."""
+    runs, out, browse = [Path(run) for run in arguments.runs], arguments.text("out"), arguments.number("browse")
     if out and Path(out).is_dir():
         raise ConfigError(
             f"out is {out}, which is a folder; expected the file to write: out={Path(out) / 'report.html'}"
         )
     if out:
         check_output_file(Path(out), "out")
-    page = write(arguments.run, Path(out) if out else arguments.run / "report.html", browse=arguments.number("browse"))
+    if arguments.flag("live"):
+        serve_until_stopped(runs, arguments.number("port"))
+        return
+    if len(runs) == 1:
+        page = write(runs[0], Path(out) if out else runs[0] / "report.html", browse=browse)
+    else:
+        page = write_comparison(runs[0], runs[1], Path(out) if out else runs[1] / "comparison.html", browse=browse)
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 
 
-def write(run: Path, page: Path, *, browse: int = 700) -> Path:
+def serve_until_stopped(runs: Sequence[Path], port: int) -> None:
+    """Serve the live page of a run until the user stops the command."""
+    from bestofn.builders.report.live_server import live_page
+    from bestofn.builders.run import manifest
+    from bestofn.builders.run.run_lock import holder_of
+
+    if len(runs) > 1:
+        raise ConfigError("live=true shows one run; expected one RUN. Without it, two runs are shown side by side.")
+    if not manifest.read(runs[0]) and holder_of(runs[0]) is None:
+        raise ConfigError(f"{runs[0]} has no {manifest.FILE}. Expected the folder of a `bestofn build`.")
+    with live_page(runs[0], port) as url:
+        print(f"Live report of {runs[0]}: {url} (Ctrl-C ends it)", flush=True)
+        threading.Event().wait()
+
+
+def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
     """Write the report of ``run`` to the file ``page``. The page shows at most ``browse`` queries, evenly spaced.
 
-    Raises ``ConfigError`` if the run has no finished shard.
+    The page of a run without a finished shard explains why it is empty. Raises ``ConfigError`` if ``run`` is not the
+    folder of a build.
     """
-    from bestofn.builders.analysis.run_figures import figures_of_run
+    from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
     from bestofn.builders.report import html_page
     from bestofn.builders.run import manifest
-    from bestofn.builders.tables.shards import nested, parts_of
+    from bestofn.builders.tables.shards import has_parts, nested, parts_of
 
+    described, name = manifest.read(run), run.resolve().name
+    if described and not has_parts(run):
+        manifest.write_text(page, html_page.page(RunFigures(name), (), described, name))
+        return page
     parts = parts_of(run)
-    described = manifest.read(run)
     figures = figures_of_run(run, described)
-    every = max(1, math.ceil(figures.queries / browse))
-    shown = itertools.islice(nested(parts), 0, None, every)
-    manifest.write_text(page, html_page.page(figures, itertools.islice(shown, browse), described, run.name))
+    manifest.write_text(page, html_page.page(figures, _sample(nested(parts), figures.queries, browse), described, name))
     return page
+
+
+def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BROWSE) -> Path:
+    """Write the page that shows two finished runs side by side, with at most ``browse`` of their shared queries.
+
+    Raises ``ConfigError`` if they share no query.
+    """
+    from bestofn.builders.analysis.run_figures import figures_of_run
+    from bestofn.builders.report.compare_page import Side, distinct_names, joined
+    from bestofn.builders.report.compare_page import page as page_of
+    from bestofn.builders.run.manifest import write_text
+    from bestofn.builders.tables.shards import nested, parts_of
+    from bestofn.scripts.compare import compared
+
+    rows = joined(nested(parts_of(before)), nested(parts_of(after)))
+    comparison = compared(before, after)
+    first, second = distinct_names(before, after)
+    sides = Side(first, figures_of_run(before)), Side(second, figures_of_run(after))
+    write_text(page, page_of(*sides, comparison, _sample(rows, comparison.shared, browse)))
+    return page
+
+
+def _sample(rows: Iterable[Rows], size: int, most: int) -> Iterator[Rows]:
+    """Yield at most ``most`` of the ``size`` rows, evenly spaced."""
+    return itertools.islice(rows, 0, None, max(1, math.ceil(size / most)))
 
 
 if __name__ == "__main__":

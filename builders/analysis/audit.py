@@ -51,6 +51,11 @@ class AuditItem:
         """The outcome of the run's verdict: fail or pass."""
         return str(self.row["verdicts"][0]["outcome"])
 
+    @property
+    def answer_hash(self) -> str:
+        """A hash of the answer."""
+        return answer_hash(self.row["candidates"][0])
+
     def disagrees(self, source: str) -> bool:
         """Return whether the opinion of ``source`` contradicts the verdict."""
         return self.opinions.get(source) == ("right" if self.outcome == "fail" else "wrong")
@@ -254,13 +259,13 @@ def with_stored_opinions(sample: AuditSample, stored: Iterable[JsonObject]) -> A
     """
     earlier = {(row["id"], row["outcome"], row["answer_hash"]): row["opinions"] for row in stored}
     items = [
-        replace(item, opinions={**earlier.get((item.id, item.outcome, answer_hash(item)), {}), **item.opinions})
+        replace(item, opinions={**earlier.get((item.id, item.outcome, item.answer_hash), {}), **item.opinions})
         for item in sample.items
     ]
     return AuditSample(items, sample.population)
 
 
-def answer_hash(item: AuditItem) -> str:
+def answer_hash(candidate: Row) -> str:
     """Return a hash of the candidate's messages."""
-    messages = json.dumps(item.row["candidates"][0]["messages"], sort_keys=True, default=str)
+    messages = json.dumps(candidate["messages"], sort_keys=True, default=str)
     return hashlib.sha256(messages.encode()).hexdigest()[:16]

@@ -18,7 +18,7 @@ from bestofn.builders.formats.nearest_match import did_you_mean, nearest
 
 Scalar = bool | int | float | str
 
-SYNONYMS = {"--json": "json", "--dry-run": "dry_run"}
+SYNONYMS = {"--json": "json", "--dry-run": "dry_run", "--live": "live"}
 HYDRA_FLAGS = {"-m": 0, "--multirun": 0, "--resolve": 0, "--cfg": 1, "-c": 1, "--package": 1, "-p": 1}
 CFG_VALUES = ("job", "hydra", "all")
 CONFIG_DIR = "--config-dir"
@@ -327,7 +327,7 @@ def _key(option: str) -> str:
 def _unknown_option(command: Command, option: str) -> str:
     key = _key(option)
     if option in SYNONYMS:
-        what = {"json": "cannot print JSON", "dry_run": "has no dry run"}[SYNONYMS[option]]
+        what = {"json": "cannot print JSON", "dry_run": "has no dry run", "live": "has no live page"}[SYNONYMS[option]]
         return f"`bestofn {command.name}` {what}; leave out {option}."
     if key in command.settings or (
         command.composed and option.startswith("--") and not nearest(option, command.options)

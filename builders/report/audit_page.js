@@ -1,26 +1,12 @@
-"use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
+  const data = embedded("data");
   const key = "bestofn-audit:" + data.run + ":" + data.settings.sample + ":" + data.settings.seed;
   const marks = {};
   let shown = [], at = 0;
 
-  // A browser may refuse storage for pages that are opened from a file; then the marks live until the page is closed.
-  try { Object.assign(marks, JSON.parse(localStorage.getItem(key) || "{}")); } catch (error) { /* no storage */ }
-  const keep = () => { try { localStorage.setItem(key, JSON.stringify(marks)); } catch (error) { /* no storage */ } };
+  Object.assign(marks, stored(key));
 
-  const element = (tag, className, text) => {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    if (text !== undefined) node.textContent = text;
-    return node;
-  };
-  const block = (title, html) => {
-    const body = element("div");
-    body.innerHTML = html;
-    return [element("h2", "", title), body];
-  };
+  const block = (title, html) => [element("h2", "", title), withHtml("div", "", html)];
 
   function refresh() {
     const choice = byId("shown").value;
@@ -38,8 +24,7 @@
     if (item.reference) parts.push(...block("Reference", item.reference));
     parts.push(...block("Answer", item.answer));
     if (marks[item.id]) {
-      const verdict = element("p", "why");
-      verdict.innerHTML = item.why + " <small>" + item.verifier + "</small>";
+      const verdict = withHtml("p", "why", item.why + " <small>" + item.verifier + "</small>");
       parts.push(element("h2", "", "Verdict of the run"), element("span", "badge " + item.outcome, item.outcome), verdict);
       Object.entries(item.opinions).forEach(([source, opinion]) => parts.push(element("p", "why", source + ": " + opinion)));
     }
@@ -53,16 +38,13 @@
   function mark(opinion) {
     if (!shown[at]) return;
     marks[shown[at].id] = opinion;
-    keep();
+    store(key, marks);
     show();
   }
 
   byId("save").addEventListener("click", () => {
     const text = JSON.stringify({ run: data.run, ...data.settings, marks }, null, 1);
-    const link = element("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    link.download = "marks.json";
-    link.click();
+    download("marks.json", "application/json", text);
   });
   byId("previous").addEventListener("click", () => step(-1));
   byId("next").addEventListener("click", () => step(1));

@@ -5,33 +5,25 @@ The page works without a network, also from a file. It shows the verdict only af
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-from pathlib import Path
-
 from bestofn.builders.analysis.audit import AuditItem, AuditSample, audit_figures
-from bestofn.builders.report.html_page import style, template
+from bestofn.builders.report.html_page import embedded_json, page_script, style, template
 from bestofn.builders.report.number_format import audit_rows
 from bestofn.builders.report.query_html import query_entry
-
-HERE = Path(__file__).parent
 
 
 def audit_page(sample: AuditSample, name: str, settings: dict[str, int]) -> str:
     """Return the HTML page of the audit of the run ``name``. ``settings`` are stored in the file of marks."""
     from markupsafe import Markup
 
-    script = (HERE / "audit_page.js").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script = page_script("audit_page.js")
     data = {"run": name, "settings": settings, "items": [_entry(item) for item in sample.items]}
     return template("audit_page.html").render(
         name=name,
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
+        policy=script.policy,
         style=Markup(style()),
         rows=audit_rows(audit_figures(sample)),
-        data=Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")),
-        script=Markup(script),
+        data=embedded_json(data),
+        script=script.html,
     )
 
 

@@ -42,7 +42,9 @@ def plots(figures: RunJson) -> list[Plot]:
     if len(curve) > 1:
         points = [(float(point["k"]), point["mean"]) for point in curve]
         line = charts.Line("pass@k", points, [(point["low"], point["high"]) for point in curve])
-        drawn.append(Plot("pass_at_k", "pass@k with its 95 % interval", standalone(line, "k", "pass@k")))
+        drawn.append(
+            Plot("pass_at_k", "pass@k with its 95 % interval", standalone(line, "k", "pass@k", doublings=True))
+        )
     if len(shares) > 1:
         line = charts.Line("verified", shares)
         svg = standalone(line, "candidate index", "share verified")
@@ -50,9 +52,9 @@ def plots(figures: RunJson) -> list[Plot]:
     return drawn
 
 
-def standalone(line: charts.Line, x_label: str, y_label: str) -> str:
+def standalone(line: charts.Line, x_label: str, y_label: str, *, doublings: bool = False) -> str:
     """Return a plot of ``line`` as the text of an SVG file that contains its style and a white background."""
-    svg = charts.lines([line], x_label, y_label, y_range=(0.0, 1.0))
+    svg = charts.lines([line], x_label, y_label, y_range=(0.0, 1.0), doublings=doublings)
     head, rest = svg.split(">", 1)
     size = f'xmlns="http://www.w3.org/2000/svg" width="{charts.WIDTH}" height="{charts.HEIGHT}"'
     return f'{head} {size}><style>{STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{rest}\n'

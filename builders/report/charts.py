@@ -12,9 +12,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bestofn.builders.report.words import explanation_of
+
 WIDTH, HEIGHT = 460, 240
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 24, 34  # margins around the plot area
 MOST_X_TICKS = 9
+OUTLIERS = (0.01, 0.05)  # shares of the values that the outer bins of a histogram may take, at each end
 
 Point = tuple[float, float]
 
@@ -28,10 +31,19 @@ class Line:
     band: Sequence[Point] = ()
 
 
-def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point | None = None) -> str:
+def lines(
+    curves: Sequence[Line],
+    x_label: str,
+    y_label: str,
+    *,
+    y_range: Point | None = None,
+    doublings: bool = False,
+    marks: Mapping[float, str] | None = None,
+) -> str:
     """Return a chart of curves over a shared x axis; "" if there are no points.
 
-    If ``y_range`` is None, the y axis covers the range of the points and bands.
+    If ``y_range`` is None, the y axis covers the range of the points and bands. With ``doublings``, each doubling of a
+    positive x has the same width. ``marks`` draws a labelled vertical line at each of its x values.
     """
     xs = [x for curve in curves for x, _ in curve.points]
     if not xs:
@@ -39,11 +51,12 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point 
     ys = [y for curve in curves for _, y in curve.points]
     ys += [end for curve in curves for bounds in curve.band for end in bounds]
     low, high = y_range or (min(ys), max(ys))
-    frame = _Frame(min(xs), max(xs), low, high)
+    frame = _Frame(min(xs), max(xs), low, high, doublings and min(xs) > 0)
     parts = [frame.axes(x_label, y_label, ticks_x=sorted(set(xs)))]
+    parts += [frame.mark(x, label, row) for row, (x, label) in enumerate((marks or {}).items())]
     for number, curve in enumerate(curves):
         parts += _curve(curve, number, frame)
-    return _svg(parts) + _legend([curve.name for curve in curves])
+    return _svg(parts, f"{y_label} over {x_label}") + _legend([curve.name for curve in curves])
 
 
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
@@ -62,39 +75,65 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
 
 
 def histogram(values: Sequence[float], x_label: str, *, bins: int = 20, x_range: Point | None = None) -> str:
-    """Return a histogram of ``values`` in bins of equal width; "" if there are no values."""
+    """Return a histogram of ``values``; "" if there are no values. See ``histograms``."""
     return histograms({"": values}, x_label, bins=bins, x_range=x_range)
 
 
 def histograms(
     groups: Mapping[str, Sequence[float]], x_label: str, *, bins: int = 20, x_range: Point | None = None
 ) -> str:
-    """Return the histograms of all groups in one chart, with the same bins; "" if there are no values."""
+    """Return the histograms of all groups in one chart, with the same bins; "" if there are no values.
+
+    If a few values would squeeze all others into few bins, the outer bins also count the values beyond them. A note
+    then has the number of these values.
+    """
     everything = [value for values in groups.values() for value in values]
     if not everything:
         return ""
-    low, high = x_range or (min(everything), max(everything))
+    low, high = x_range or without_outliers(everything)
+    beyond = sum(not low <= value <= high for value in everything)
     if low == high:
         low, high = low - 0.5, high + 0.5
     shares = [_shares(values, low, high, bins) for values in groups.values()]
     frame = _Frame(low, high, 0, max(max(one) for one in shares) or 1)
     parts = [frame.axes(x_label, "share", ticks_x=_ticks(low, high))]
     parts += [_steps(one, number, frame) for number, one in enumerate(shares)]
-    return _svg(parts) + _legend([name for name in groups if name])
+    note = f"{beyond:,} of {len(everything):,} values are beyond the axis and counted in the outer bins."
+    legend = _legend([name for name in groups if name])
+    return _svg(parts, f"histogram of {x_label}") + legend + (f'<p class="beyond">{note}</p>' if beyond else "")
+
+
+def without_outliers(values: Sequence[float]) -> Point:
+    """Return the range of ``values``, without outliers that would take more than half of it.
+
+    Outliers are at most 5 % of the values at each end.
+    """
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
+    for share in OUTLIERS:
+        inner_low, inner_high = ordered[int(share * len(ordered))], ordered[-1 - int(share * len(ordered))]
+        if inner_low < inner_high and high - low > 2 * (inner_high - inner_low):
+            return inner_low, inner_high
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The plot area, which converts values to positions in the drawing."""
+    """The plot area, which converts values to positions in the drawing.
+
+    With ``doublings``, each doubling of x has the same width.
+    """
 
     x_low: float
     x_high: float
     y_low: float
     y_high: float
+    doublings: bool = False
 
     def at(self, x: float, y: float) -> Point:
         """Return the position (left, top) of the value (x, y) in the drawing."""
-        across = (x - self.x_low) / ((self.x_high - self.x_low) or 1)
+        x, low, high = map(math.log2, (x, self.x_low, self.x_high)) if self.doublings else (x, self.x_low, self.x_high)
+        across = (x - low) / ((high - low) or 1)
         up = (y - self.y_low) / ((self.y_high - self.y_low) or 1)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
@@ -104,10 +143,20 @@ class _Frame:
         columns = [self._x_tick(value) for value in _thinned(ticks_x)]
         middle = (LEFT + WIDTH - RIGHT) / 2
         labels = (
-            f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{_text(x_label)}</text>'
-            f'<text class="axis" x="{LEFT}" y="{TOP - 10}" text-anchor="start">{_text(y_label)}</text>'
+            f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{_explained(x_label)}</text>'
+            f'<text class="axis" x="{LEFT}" y="{TOP - 10}" text-anchor="start">{_explained(y_label)}</text>'
         )
         return "".join([*rows, *columns, labels])
+
+    def mark(self, x: float, label: str, row: int) -> str:
+        """Return the SVG of a vertical line at ``x`` with its label, which is above ``row`` other labels."""
+        left, _ = self.at(x, self.y_low)
+        anchor, shift = ("end", -4) if left > (LEFT + WIDTH) / 2 else ("start", 4)
+        top = HEIGHT - BOTTOM - 6 - 13 * row
+        return (
+            f'<line class="mark" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+            f'<text class="axis" x="{left + shift:.1f}" y="{top}" text-anchor="{anchor}">{_text(label)}</text>'
+        )
 
     def _y_tick(self, value: float) -> str:
         _, y = self.at(self.x_low, value)
@@ -143,11 +192,11 @@ def _segment(kind: str, count: float, total: float) -> str:
 
 
 def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
-    """Return the share of the values in each bin; the last bin includes ``high``."""
+    """Return the share of the values in each bin; the outer bins include all values beyond them."""
     width = (high - low) / bins
     counts = [0] * bins
     for value in values:
-        counts[min(int((value - low) / width), bins - 1)] += 1
+        counts[min(max(int((value - low) / width), 0), bins - 1)] += 1
     return [count / max(len(values), 1) for count in counts]
 
 
@@ -192,12 +241,18 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def _explained(label: str) -> str:
+    """Return the escaped ``label`` of an axis, with its explanation if the glossary has one."""
+    explanation = explanation_of(label)
+    return (f"<title>{_text(explanation)}</title>" if explanation else "") + _text(label)
+
+
 def _text(text: str) -> str:
     return html.escape(text)
 
 
-def _svg(parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+def _svg(parts: Sequence[str], label: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(label)}">{"".join(parts)}</svg>'
 
 
 def _legend(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.report.charts import Line, lines
 from bestofn.builders.report.html_page import style, template
 from bestofn.builders.report.number_format import MISSING, percent
+from bestofn.builders.report.run_charts import k_chart, knee_marks
 from bestofn.builders.report.score_text import score_charts, score_rows, score_sentences
 
 LABELS = {
@@ -32,7 +33,7 @@ def page(found: BestOfN) -> str:
     """Return one self-contained HTML page with the charts, the table of curves and the disagreements."""
     from markupsafe import Markup
 
-    charts = {"Accuracy with k samples": _accuracy(found["curves"]), **_reward_against_truth(found["curves"])}
+    charts = {"Accuracy with k samples": _accuracy(found), **_reward_against_truth(found["curves"])}
     charts |= score_charts(found["scores"]) if found["scores"] else {}
     return template("curves_page.html").render(
         title=f"Best of N: {found['run']}, {found['queries']:,} queries",
@@ -97,9 +98,11 @@ def _greedy_sentence(found: GreedyComparison) -> str:
     )
 
 
-def _accuracy(curves: Curves) -> str:
+def _accuracy(found: BestOfN) -> str:
+    curves = found["curves"]
     drawn = [_line(LABELS[name], curves["k"], line) for name, line in curves["lines"].items() if name in LABELS]
-    return lines(drawn, "k", "share correct", y_range=(0.0, 1.0))
+    marks = knee_marks({LABELS[name]: k for name, k in found["knee"].items() if name in LABELS})
+    return k_chart(drawn, marks)
 
 
 def _line(name: str, ks: list[int], curve: Curve) -> Line:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,14 +19,17 @@ from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import audit_rows, percent
-from bestofn.builders.report.query_html import query_entry
+from bestofn.builders.report.page_parts import PART_QUERIES, Parts, packed
 from bestofn.builders.report.run_charts import charts_of_run
+from bestofn.builders.report.words import WORDS, explanation_of
 from bestofn.builders.statistics.estimators import CurvePoint
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 HERE = Path(__file__).parent
+SCRIPTS = ("report_marks.js", "report_browser.js", "live_page.js")
 
 
 class Card(NamedTuple):
@@ -47,30 +51,109 @@ class SplitRow(NamedTuple):
     outcomes: list[int]
 
 
+class Browser(NamedTuple):
+    """The query browser of a page: the names of its runs, their queries, and a note on which queries are shown."""
+
+    runs: Sequence[str]
+    parts: Parts
+    note: str
+
+
 def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) -> str:
     """Return the HTML page of the run ``name``. ``shown`` has one nested row per query in the query browser."""
+    parts = Parts.of(shown)
+    browser = Browser([name], parts, queries_note(figures.queries, len(parts.index)))
+    return document(name, facts_html(manifest), summary_html(figures, manifest), details_html(figures), browser)
+
+
+def document(
+    name: str, facts: Markup, summary: Markup, details: Markup, browser: Browser, *, live: bool = False
+) -> str:
+    """Return a whole page. With ``live``, its script gets the queries and the figures from the server of the page."""
     from markupsafe import Markup
 
-    entries = [query_entry(row) for row in shown]
-    script = (HERE / "report_page.js").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    curve = figures.pass_at()
+    script = page_script(*SCRIPTS)
+    settings = {"runs": list(browser.runs), "part": PART_QUERIES, "live": live, "words": WORDS}
     return template("report_page.html").render(
         name=name,
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
+        policy=script.policy + ("; connect-src 'self'" if live else ""),
         style=Markup(style() + _code_style()),
-        facts=_facts(manifest),
-        cards=_cards(figures, manifest),
-        problems=problems(figures),
+        facts=facts,
+        summary=summary,
+        details=details,
+        browser=browser,
+        live=live,
+        settings=embedded_json(settings),
+        index=packed(browser.parts.index),
+        words=WORDS,
+        script=script.html,
+    )
+
+
+class PageScript(NamedTuple):
+    """The script of a page, and the content security policy that allows only this script."""
+
+    html: Markup
+    policy: str
+
+
+def page_script(*files: str) -> PageScript:
+    """Return the script of a page: the common functions, then ``files`` in this order."""
+    from markupsafe import Markup
+
+    text = "".join((HERE / file).read_text("utf-8") for file in ("page_tools.js", *files))
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    return PageScript(Markup(text), policy)
+
+
+def embedded_json(value: object) -> Markup:
+    """Return ``value`` as JSON that can be the content of a script element."""
+    from markupsafe import Markup
+
+    return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def facts_html(manifest: Row) -> Markup:
+    """Return the line of settings and facts below the title of a page."""
+    return fragment("report_facts.html", facts=_facts(manifest))
+
+
+def summary_html(figures: RunFigures, manifest: Row) -> Markup:
+    """Return the cards and the problems of a run, or why it has no figures yet."""
+    return fragment(
+        "report_summary.html",
+        cards=_cards(figures, manifest) if figures.queries else [],
+        empty=[] if figures.queries else why_empty(manifest),
+        problems=problems(figures) if figures.queries else [],
+    )
+
+
+def details_html(figures: RunFigures) -> Markup:
+    """Return the tables and charts of a run."""
+    curve = figures.pass_at()
+    return fragment(
+        "report_details.html",
         audit=audit_rows(figures.audit),
         largest_k=curve[-1].k if curve else 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),
-        charts=[(title, Markup(chart)) for title, chart in charts_of_run(figures)],
-        note=_note(figures.queries, len(entries)),
-        data=Markup(json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")),
-        script=Markup(script),
+        charts=[figure_of(title, chart) for title, chart in charts_of_run(figures)],
     )
+
+
+def figure_of(title: str, chart: str) -> tuple[str, Markup]:
+    """Return a chart for ``report_charts.html``."""
+    from markupsafe import Markup
+
+    return title, Markup(chart)
+
+
+def fragment(name: str, **values: object) -> Markup:
+    """Return a part of a page: the template ``name`` with ``values``."""
+    from markupsafe import Markup
+
+    return Markup(template(name).render(values))
 
 
 @cache
@@ -85,6 +168,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["explanation_of"] = explanation_of
     return environment.get_template(name)
 
 
@@ -96,8 +180,8 @@ def style() -> str:
 def _code_style() -> str:
     from pygments.formatters import HtmlFormatter
 
-    light = HtmlFormatter(style="friendly").get_style_defs("pre.code")
-    dark = HtmlFormatter(style="native").get_style_defs("pre.code")
+    light = HtmlFormatter(style="xcode").get_style_defs("pre.code")
+    dark = HtmlFormatter(style="lightbulb").get_style_defs("pre.code")
     return f"\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\npre.code {{ background: var(--code); }}\n"
 
 
@@ -110,11 +194,35 @@ def _facts(manifest: Row) -> dict[str, str]:
         "n": config.get("n"),
         "temperature": (config.get("sampling") or {}).get("temperature"),
         "state": manifest.get("state"),
-        "updated": manifest.get("updated_at"),
+        "updated": _minute(manifest.get("updated_at")),
         "bestofn": (manifest.get("versions") or {}).get("bestofn"),
         "notes": config.get("notes"),
     }
     return {name: str(value) for name, value in facts.items() if value}
+
+
+def _minute(time: str | None) -> str:
+    """Return a time of the manifest without its seconds: ``2026-11-22 20:56 UTC``."""
+    return f"{time[:10]} {time[11:16]} UTC" if time else ""
+
+
+def why_empty(manifest: Row) -> list[str]:
+    """Return sentences that explain why the run in ``manifest`` has no finished query, and what to do."""
+    state, spent = manifest.get("state"), manifest.get("last_command") or manifest.get("spending") or {}
+    paid = int(spent.get("completions") or 0) + int(spent.get("replayed") or 0)
+    failures = ", ".join(f"{count:,} × {name}" for name, count in Counter(spent.get("failures") or {}).most_common())
+    texts = ["No query of this run is finished yet, so there are no figures."]
+    if state == "running":
+        texts.append("Queries appear when their shard is complete: when all its answers are verified and scored.")
+    else:
+        texts.append(f"The last build ended in the state '{state or 'unknown'}' before a shard was complete.")
+    if paid:
+        texts.append(f"The journal of the run has {paid:,} completions; the next build does not request them again.")
+    if failures:
+        texts.append(f"Failed attempts to get a reply, retries included: {failures}.")
+    if state != "running":
+        texts.append("Run the same `bestofn build` command again to continue. `bestofn doctor RUN` checks the files.")
+    return texts
 
 
 def _cards(figures: RunFigures, manifest: Row) -> list[Card]:
@@ -185,5 +293,6 @@ def _bounds(point: CurvePoint) -> str:
     return f"{percent(point.low)} to {percent(point.high)}"
 
 
-def _note(queries: int, shown: int) -> str:
+def queries_note(queries: int, shown: int) -> str:
+    """Return which queries are in the query browser."""
     return f"all {shown:,} queries" if shown == queries else f"an even sample of {shown:,} of {queries:,} queries"

@@ -10,8 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import TypedDict
 
+from bestofn.builders.analysis.audit import answer_hash
 from bestofn.builders.records import JsonObject, Row, content_text
-from bestofn.builders.report.safe_markdown import coloured, readable, title
+from bestofn.builders.report.safe_markdown import coloured, explained, readable, title
 
 LONGEST_TEXT = 20_000  # characters; the page shows at most this much of one message
 LONGEST_TITLE = 160
@@ -19,7 +20,10 @@ SHOWN_CASES = 8
 
 
 class CandidateEntry(TypedDict):
-    """One candidate. ``report_page.js`` uses these key names. ``html``, ``thinking`` and ``why`` are safe HTML."""
+    """One candidate. ``report_page.js`` uses these key names. ``html``, ``thinking`` and ``why`` are safe HTML.
+
+    ``hash`` identifies the answer, so that a person's mark is not shown for another answer.
+    """
 
     i: int
     html: str
@@ -35,6 +39,7 @@ class CandidateEntry(TypedDict):
     tokens: int
     refused: bool
     attempt: int
+    hash: str
 
 
 class QueryEntry(TypedDict):
@@ -61,21 +66,30 @@ def query_entry(row: Row) -> QueryEntry:
     return {
         "id": row["query_id"],
         "split": row["split"],
-        "title": title(_last_user_text(row["messages"])[:LONGEST_TITLE]),
+        "title": title_html(row),
         "prompt": "".join(_message(message) for message in row["messages"]),
         "reference": _reference(row["reference"] or {}),
         "candidates": entries,
     }
 
 
+def title_html(row: Row) -> str:
+    """Return the beginning of the last user message of a query as safe HTML."""
+    return title(_last_user_text(row["messages"])[:LONGEST_TITLE])
+
+
+def is_refusal(verdict: Row) -> bool:
+    """Return whether the verifier has recognised a refusal in the answer."""
+    return bool(((verdict["detail"] or {}).get("refusal") or {}).get("is_refusal"))
+
+
 def _candidate_entry(candidate: Row, verdict: Row, score: Row, sides: list[str]) -> CandidateEntry:
-    refusal = (verdict["detail"] or {}).get("refusal") or {}
     return {
         "i": candidate["index"],
         "html": _answer(candidate),
         "thinking": readable(_shortened(candidate["reasoning"])) if candidate["reasoning"] else "",
         "outcome": verdict["outcome"],
-        "why": html.escape(verdict["explanation"] or ""),
+        "why": explained(verdict["explanation"] or ""),
         "verifier": html.escape(verdict["verifier"] or ""),
         "confidence": verdict["confidence"],
         "score": score["value"],
@@ -83,8 +97,9 @@ def _candidate_entry(candidate: Row, verdict: Row, score: Row, sides: list[str])
         "sides": sides,
         "stop": candidate["stop_reason"],
         "tokens": (candidate["usage"] or {}).get("completion") or 0,
-        "refused": bool(refusal.get("is_refusal")),
+        "refused": is_refusal(verdict),
         "attempt": candidate["attempt"],
+        "hash": answer_hash(candidate),
     }
 
 

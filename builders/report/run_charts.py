@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.report import charts
+from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.estimators import CurvePoint
 
 SHOWN_INDICES = 32
@@ -26,11 +29,31 @@ def charts_of_run(figures: RunFigures) -> list[tuple[str, str]]:
 
 def _accuracy_over_k(figures: RunFigures) -> str:
     curve = figures.pass_at()
-    if len(curve) < 2:
-        return ""
+    knee = estimators.knee([point.k for point in curve], [point.mean for point in curve])
+    return k_chart(accuracy_lines(figures), knee_marks({"pass@k": knee})) if len(curve) > 1 else ""
+
+
+def accuracy_lines(figures: RunFigures, of_run: str = "") -> list[charts.Line]:
+    """Return the curves of pass@k and best of k. ``of_run`` ends their names."""
+    curve = figures.pass_at()
     best = [point for k in curve if (point := figures.best_of(k.k))]
-    lines = [_line("pass@k (an oracle chooses)", curve), _line("best of k (the reward chooses)", best)]
-    return charts.lines(lines, "k", "share correct", y_range=(0, 1))
+    return [_line(f"pass@k{of_run} (an oracle chooses)", curve), _line(f"best of k{of_run} (the reward chooses)", best)]
+
+
+def k_chart(
+    lines: Sequence[charts.Line],
+    marks: Mapping[float, str] | None = None,
+    label: str = "share correct",
+    y_range: charts.Point | None = (0.0, 1.0),
+) -> str:
+    """Return a chart of curves over the number of samples per query."""
+    return charts.lines(lines, "k (samples per query)", label, y_range=y_range, doublings=True, marks=marks)
+
+
+def knee_marks(knees: Mapping[str, float | None]) -> dict[float, str]:
+    """Return the marks of ``charts.lines`` for the knees of curves: name of the curve -> k; None if it has no knee."""
+    bent = [(k, name) for name, k in knees.items() if k is not None]
+    return {place: f"{', '.join(name for k, name in bent if k == place)}: knee at k={place:g}" for place, _ in bent}
 
 
 def _line(name: str, points: list[CurvePoint]) -> charts.Line:

@@ -57,6 +57,8 @@ FORMULA_ATTRIBUTES = frozenset(
     ]
 )
 MARKS = re.compile(r"```\w*|\*\*|`|^#{1,4} ")
+QUOTED = re.compile(r"(?<!\w)(?:'((?:[^'\\]|\\.){1,500})'|\"((?:[^\"\\]|\\.){1,500})\")(?!\w)")
+LATEX = re.compile(r"\\[A-Za-z]{2,}|[\^_]\{")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
@@ -75,6 +77,18 @@ def readable(text: str) -> str:
 def title(text: str) -> str:
     """Convert a one-line ``text`` to safe HTML: formulas are converted, and Markdown marks are removed."""
     return _prose(MARKS.sub("", text), one_line=True)
+
+
+def explained(text: str) -> str:
+    r"""Convert an explanation to safe HTML. A quoted answer in LaTeX, as in ``'6\\\\text{ m}'``, is a formula."""
+    parts: list[str] = []
+    position = 0
+    for quoted in QUOTED.finditer(text):
+        source = quoted[0][1:-1].replace("\\\\", "\\")  # explanations quote answers as Python literals
+        if LATEX.search(source):
+            parts += [html.escape(text[position : quoted.start()]), formula(source.strip("$"))]
+            position = quoted.end()
+    return "".join([*parts, html.escape(text[position:])])
 
 
 def coloured(code: str, language: str = "") -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bestofn.builders.analysis.score_curves import GreedyScores, ScoreAnalysis, ScoreStep
-from bestofn.builders.report.charts import Line, lines
+from bestofn.builders.report.charts import Line
 from bestofn.builders.report.number_format import MISSING, percent
+from bestofn.builders.report.run_charts import k_chart, knee_marks
 
 
 class ScoreTable(NamedTuple):
@@ -45,7 +46,8 @@ def score_charts(found: ScoreAnalysis) -> dict[str, str]:
     drawn = [Line("reward", [(float(step["k"]), step["score"]) for step in steps], band)]
     if found["gold"]:
         drawn.append(Line("gold", [(float(step["k"]), step["gold"] or 0.0) for step in steps]))
-    return {"Score of the best of k samples": lines(drawn, "k", "mean score")}
+    marks = knee_marks({"the score": found["knee"]})
+    return {"Score of the best of k samples": k_chart(drawn, marks, "mean score", None)}
 
 
 def _cells(step: ScoreStep, with_gold: bool) -> list[str]:

@@ -197,7 +197,7 @@ def create_run(
         objects.opened_in_order.append(journal)
     source: Source = objects.build(_dataset(config, objects), "dataset")
     stages = [_configured_stage(name, node, objects, remote_stages or {}) for name, node in config["stages"].items()]
-    progress = Progress(total=len(source) if isinstance(source, Sized) else None)
+    progress = Progress(_expected_queries(source, config), config.get("budget_usd"))
     run_log: RunLog = objects.build(config.get("log"), "log") or RunLog()
     objects.build(config.get("hub"), "hub")  # only checked here: the upload comes after the build
     account = Spending(config, out)
@@ -208,6 +208,12 @@ def create_run(
     if make_sampler is None:
         run.second = second_process(run.config, out, run.stage_list)
     return run
+
+
+def _expected_queries(source: Source, config: JsonObject) -> int | None:
+    """Return how many queries the run has at most; None if this is known only at the end of the source."""
+    size = len(source) if isinstance(source, Sized) else (config.get("dataset") or {}).get("max_queries")
+    return min(filter(None, (size, config.get("preview"))), default=None)
 
 
 def _check_memory(objects: ObjectBuilder) -> None:
@@ -273,8 +279,10 @@ def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[
         say=say,
     )
     archive = run.generate.recorded if run.generate is not None else None
+    total = 0
     for number, queries in shards(run.source, int(run.config["shard_size"]), run.config.get("preview")):
         first_rows.check(queries)
+        total += len(queries)
         if archive is not None:
             run.null_answers += sum(map(archive.null_answers, queries))
         if number == 0 and run.generate is not None and not run.config.get("dry_run"):
@@ -283,6 +291,7 @@ def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[
                 forecast.add(query)
             say(f"Estimate for the first {forecast.estimate().summary}")
         yield number, queries
+    run.progress.total = total
 
 
 def skipped_rows(source: Source) -> dict[str, int]:

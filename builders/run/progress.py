@@ -1,19 +1,21 @@
-"""Shows the progress of a running build: rows per stage, verdicts, requests, tokens, cost and remaining time.
+"""Shows the progress of a running build: a bar per stage, verdicts, pass rate, errors, tokens, cost and remaining time.
 
-On a terminal it is a live table; otherwise it prints one line every few seconds. Both are written to standard error, so
-that standard output can be piped. The executors call ``show_progress``.
+On a terminal it is a live table, in a notebook a live HTML table; otherwise it prints one line every few seconds. Text
+is written to standard error, so that standard output can be piped. The executors call ``show_progress``. The state is
+also in the heartbeat of the run's lock, from which ``bestofn status`` and the live report read it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import html
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from bestofn.builders.formats.terminal_text import unescaped, visible
 from bestofn.builders.records import JsonObject, Row
@@ -21,15 +23,40 @@ from bestofn.builders.records import JsonObject, Row
 if TYPE_CHECKING:
     from rich.table import Table
 
+BAR = 28  # width of a bar in characters
+
+
+class ProgressState(TypedDict):
+    """The progress of a build as plain data. Counts are those of this process, except ``completed_before``.
+
+    ``total`` and ``left_s`` are None if they are not known; ``left_usd`` is None without a budget. ``failures`` counts
+    failed attempts to get a reply by cause; ``waiting`` says what requests wait for.
+    """
+
+    total: int | None
+    completed_before: int
+    stages: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    requests: int
+    tokens: int
+    usd: float
+    left_usd: float | None
+    failures: Mapping[str, int]
+    waiting: Sequence[str]
+    seconds: float
+    left_s: float | None
+
 
 @dataclass(slots=True)
 class Progress:
     """The counts of a running build. ``total`` is the number of queries; None if it is not known."""
 
     total: int | None = None
+    budget_usd: float | None = None
     rows: Counter[str] = field(default_factory=Counter)  # stage -> rows done
     outcomes: Counter[str] = field(default_factory=Counter)  # verdict -> candidates
     skipped: int = 0  # rows that an earlier run had completed
+    _started: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_row(self, stage: str, added: Row) -> None:
@@ -50,6 +77,28 @@ class Progress:
         with self._lock:
             self.skipped += rows
 
+    def state(self, stages: Sequence[str], spending: JsonObject) -> ProgressState:
+        """Return the present state. ``spending`` has the counts of ``Ledger.totals``."""
+        seconds, last = time.monotonic() - self._started, self.rows[stages[-1]] if stages else 0
+        usd = float(spending.get("usd") or 0.0)
+        paid = usd + float(spending.get("usd_before") or 0.0)
+        left = None if self.total is None else max(self.total - self.skipped - last, 0)
+        with self._lock:
+            return {
+                "total": self.total,
+                "completed_before": self.skipped,
+                "stages": {name: self.rows[name] for name in stages},
+                "outcomes": dict(self.outcomes),
+                "requests": int(spending.get("requests") or 0),
+                "tokens": int(spending.get("tokens") or 0),
+                "usd": usd,
+                "left_usd": None if self.budget_usd is None else max(self.budget_usd - paid, 0.0),
+                "failures": dict(spending.get("failures") or {}),
+                "waiting": list(spending.get("notes") or ()),
+                "seconds": round(seconds, 1),
+                "left_s": round(seconds / last * left, 1) if last and left is not None else None,
+            }
+
 
 @contextlib.contextmanager
 def show_progress(
@@ -59,67 +108,118 @@ def show_progress(
 
     ``spending`` is a function that returns the requests, tokens and dollars so far.
     """
-    started = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.live import Live
 
         with Live(
-            get_renderable=lambda: _table(progress, stages, spending(), time.monotonic() - started),
+            get_renderable=lambda: _table(progress.state(stages, spending())),
             console=Console(file=unescaped(sys.stderr)),
             refresh_per_second=4,
         ):
             yield
         return
+    show = _notebook_display() or _print_line
     stop = threading.Event()
 
-    def print_lines() -> None:
-        while not stop.wait(every_s):
-            print(_line(progress, stages, spending(), time.monotonic() - started), file=sys.stderr, flush=True)
+    def show_until_stopped() -> None:
+        while not stop.wait(every_s if show is _print_line else 1.0):
+            show(progress.state(stages, spending()))
 
-    printer = threading.Thread(target=print_lines, daemon=True)
+    printer = threading.Thread(target=show_until_stopped, daemon=True)
     printer.start()
     try:
         yield
     finally:
         stop.set()
         printer.join()
-        ended = {**spending(), "notes": ()}  # nothing waits any more
-        print(_line(progress, stages, ended, time.monotonic() - started), file=sys.stderr, flush=True)
+        show(progress.state(stages, {**spending(), "notes": ()}))  # nothing waits any more
 
 
-def _facts(progress: Progress, stages: list[str], spending: JsonObject, seconds: float) -> dict[str, str]:
-    last = progress.rows[stages[-1]]
-    done = progress.skipped + last
-    facts = {"queries": f"{done:,}" + (f" of {progress.total:,}" if progress.total is not None else "")}
-    for stage in stages[:-1]:
-        facts[stage] = f"{progress.skipped + progress.rows[stage]:,}"
-    facts["verdicts"] = " ".join(f"{name} {count:,}" for name, count in sorted(progress.outcomes.items())) or "none yet"
-    requests = spending.get("requests", 0)
-    facts["requests"] = f"{requests:,} ({requests / max(seconds, 1e-9):.1f}/s)"
-    facts["tokens"] = f"{spending.get('tokens', 0):,}"
-    facts["cost"] = f"${spending.get('usd', 0.0):.4f}"
-    facts["time"] = _clock(seconds)
-    if waiting := spending.get("notes"):
-        facts["waiting"] = visible("; ".join(waiting))
-    if progress.total is not None and last:
-        facts["left"] = _clock(seconds / last * max(progress.total - done, 0))
-    return facts
+def _print_line(state: ProgressState) -> None:
+    print(progress_line(state), file=sys.stderr, flush=True)
 
 
-def _line(progress: Progress, stages: list[str], spending: JsonObject, seconds: float) -> str:
-    return " | ".join(f"{key} {value}" for key, value in _facts(progress, stages, spending, seconds).items())
+def _notebook_display() -> Callable[[ProgressState], None] | None:
+    """Return a function that shows the state in the output of the notebook's cell; None outside of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import HTML, display  # type: ignore[import-not-found]  # present in every notebook
+
+    handle = display(HTML(""), display_id=True)
+    return lambda state: handle.update(HTML(progress_html(state)))
 
 
-def _table(progress: Progress, stages: list[str], spending: JsonObject, seconds: float) -> Table:
+def progress_line(state: ProgressState) -> str:
+    """Return the progress as one line of text."""
+    before = state["completed_before"]
+    *earlier, last = state["stages"] or ("queries",)
+    done = before + state["stages"].get(last, 0)
+    texts = {"queries": f"{done:,}" + (f" of {state['total']:,}" if state["total"] is not None else "")}
+    texts |= {stage: f"{before + state['stages'][stage]:,}" for stage in earlier}
+    return " | ".join(f"{key} {value}" for key, value in {**texts, **_facts(state)}.items())
+
+
+def progress_html(state: ProgressState) -> str:
+    """Return the progress as an HTML table with a bar per stage."""
+    rows = "".join(
+        _html_row(name, f"<progress max='1' value='{share:.4f}'></progress> {text}")
+        for name, share, text in _bars(state)
+    )
+    rows += "".join(_html_row(name, html.escape(text)) for name, text in _facts(state).items())
+    return f"<table>{rows}</table>"
+
+
+def _html_row(name: str, content: str) -> str:
+    head = f"<th style='text-align:right'>{html.escape(name)}</th>"
+    return f"<tr>{head}<td style='text-align:left'>{content}</td></tr>"
+
+
+def _table(state: ProgressState) -> Table:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold cyan", justify="right")
     table.add_column()
-    for key, value in _facts(progress, stages, spending, seconds).items():
+    for name, share, text in _bars(state):
+        full = round(BAR * share)
+        table.add_row(name, f"[green]{'━' * full}[/green][dim]{'━' * (BAR - full)}[/dim] {text}")
+    for key, value in _facts(state).items():
         table.add_row(key, value)
     return table
+
+
+def _bars(state: ProgressState) -> Iterator[tuple[str, float, str]]:
+    """Yield (stage, share of its queries that are done, text) per stage. The share is 0 if the total is not known."""
+    total = state["total"]
+    for stage, rows in state["stages"].items():
+        done = state["completed_before"] + rows
+        yield stage, min(done / total, 1.0) if total else 0.0, f"{done:,}" + (f" of {total:,}" if total else "")
+
+
+def _facts(state: ProgressState) -> dict[str, str]:
+    """Return the facts below the bars: name -> text."""
+    outcomes, seconds = state["outcomes"], state["seconds"]
+    decided = outcomes.get("pass", 0) + outcomes.get("fail", 0)
+    facts = {"verdicts": " ".join(f"{name} {count:,}" for name, count in sorted(outcomes.items())) or "none yet"}
+    if decided:
+        facts["pass rate"] = f"{outcomes.get('pass', 0) / decided:.1%} of {decided:,} decided"
+    facts["requests"] = f"{state['requests']:,} ({state['requests'] / max(seconds, 1e-9):.1f}/s)"
+    if state["failures"]:
+        causes = Counter(state["failures"]).most_common()
+        facts["failed attempts"] = ", ".join(f"{visible(cause)} {count:,}" for cause, count in causes)
+    facts["tokens"] = f"{state['tokens']:,}"
+    facts["cost"] = f"${state['usd']:.4f}"
+    if state["left_usd"] is not None:
+        facts["cost"] += f" (${state['left_usd']:.4f} of the budget is left)"
+    facts["time"] = _clock(seconds)
+    if state["waiting"]:
+        facts["waiting"] = visible("; ".join(state["waiting"]))
+    if state["left_s"] is not None:
+        facts["left"] = _clock(state["left_s"])
+    return facts
 
 
 def _clock(seconds: float) -> str:

@@ -37,7 +37,7 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
         check_same_data(config, out)
         create_run_folder(out)
         finish_exchanges(out)
-        lock.progress = lambda: progress_of(run)
+        lock.progress = lambda: dict(run.progress.state(run.stage_names, run.spending()))
         lock.on_lost.append(run.loop.cancel)
         run.check_lock = lock.raise_if_lost
         source = MetricsSource(run.progress, run.stage_names)
@@ -112,16 +112,3 @@ def _place(value: object) -> str:
     if isinstance(value, Mapping):
         return str({str(key): _place(item) for key, item in value.items()})
     return os.path.relpath(value) if isinstance(value, str) and os.path.exists(value) else str(value)
-
-
-def progress_of(run: Run) -> JsonObject:
-    """Return what ``bestofn status`` shows about a run: queries, rows per stage, verdicts and spending."""
-    progress, spending = run.progress, run.spending()
-    return {
-        "total": progress.total,
-        "completed_before": progress.skipped,
-        "stages": {name: progress.rows[name] for name in run.stage_names},
-        "outcomes": dict(progress.outcomes),
-        "requests": spending.get("requests", 0),
-        "usd": spending.get("usd", 0.0),
-    }

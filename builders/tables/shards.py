@@ -36,6 +36,11 @@ def parts_of(run: Path) -> list[Path]:
     return parts
 
 
+def has_parts(run: Path) -> bool:
+    """Return whether ``run`` has a file of a shard."""
+    return any((run / "shards").glob("*.parquet"))
+
+
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """Yield the rows of nested shards. Only one batch is in memory at a time."""
     for batch, _ in nested_batches(parts):

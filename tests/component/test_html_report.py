@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bestofn.builders.analysis.audit import draw_sample
 from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row
 from bestofn.builders.analysis.query_records import record_of_nested_row
 from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import html_page
 from bestofn.builders.report.audit_page import audit_page
-from tests.chromium import visit
+from bestofn.builders.report.page_parts import Parts
+from bestofn.builders.run import manifest
+from bestofn.scripts import report
+from bestofn.scripts.audit import audit
+from bestofn.scripts.catalogue import AUDIT
+from tests.chromium import Browser, running_browser
+from tests.runs import write_run
 
+ROWS = "document.querySelectorAll('.row').length"
+COUNT = "document.getElementById('count').textContent"
 HOSTILE = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
 
 
@@ -87,85 +100,207 @@ def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> 
     return html_page.page(figures, nested, described, name)
 
 
-def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Browser:
+    """The report of 40 queries with 4 candidates each, in the browser."""
     file = tmp_path / "report.html"
     file.write_text(page(rows(40, 4), {"queries": 40, "config": {"n": 4}}, "run <b>"), "utf-8")
-    values, errors, _ = visit(
-        file,
-        [
-            "document.title",
-            "document.querySelectorAll('#list li').length",
-            "document.querySelectorAll('.candidate').length",
-            "var s = document.getElementById('split'); s.value = 'code'; s.dispatchEvent(new Event('change'));"
-            "document.querySelectorAll('#list li').length",
-            "var q = document.getElementById('search'); q.value = 'Question 12:'; q.dispatchEvent(new Event('input'));"
-            "document.getElementById('count').textContent",
-            "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));"
-            "document.querySelectorAll('#list li').length",
-            "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));"
-            "document.querySelector('#list li.on').dataset.place",
-            "var m = document.getElementById('mix'); m.value = 'pair'; m.dispatchEvent(new Event('change'));"
-            "document.querySelectorAll('#list li').length",
-            "m.value = 'disagree'; m.dispatchEvent(new Event('change'));document.querySelectorAll('#list li').length",
-            "document.querySelectorAll('article img, article script, nav img').length",
-            "document.querySelectorAll('article math').length > 0",
-        ],
+    browser.open(file)
+    browser.run("localStorage.clear()")
+    browser.open(file)
+    return browser
+
+
+def test_filters_search_and_keys_work_and_nothing_is_injected(opened: Browser) -> None:
+    assert opened.run("document.title") == "run <b> · bestofn"
+    assert opened.run(COUNT) == "40 of 40 queries"
+    assert opened.run("document.querySelectorAll('.candidate').length") == 4
+    opened.choose("split", "code")
+    opened.until(f"{COUNT} === '20 of 40 queries'")
+    opened.choose("search", "Question 12:")
+    opened.until(f"{COUNT} === '1 of 40 queries'")
+    opened.press("Escape", "document")
+    opened.until(f"{COUNT} === '40 of 40 queries'")
+    opened.press("j")
+    assert opened.run("document.querySelector('.row.on').dataset.place") == "1"
+    for kind in ("pair", "disagree"):
+        opened.choose("mix", kind)
+        opened.until(f"{COUNT} === '14 of 40 queries'")
+    assert opened.run("document.querySelectorAll('article img, article script, nav img').length") == 0
+    assert opened.run("document.querySelectorAll('article math').length > 0")
+    assert opened.errors == []
+
+
+def test_a_link_shows_its_query_and_candidate_and_the_browser_goes_back(opened: Browser) -> None:
+    opened.run("location.hash = '#q=q17&c=2'")
+    shown = "document.querySelector('.row.on').title"
+    opened.until(f"{shown} === 'q17' && document.querySelector('.candidate.pointed')")
+    assert opened.run("document.querySelector('.candidate.pointed').id") == "candidate-0-2"
+    opened.press("j")
+    opened.until("location.hash === '#q=q18'")
+    opened.run("history.back()")
+    opened.until(f"{shown} === 'q17'")
+    opened.run("history.forward()")
+    opened.until(f"{shown} === 'q18'")
+    opened.choose("mix", "pair")
+    opened.until(f"{COUNT} === '14 of 40 queries'")
+    opened.run("location.hash = '#q=q17'")  # the filter excludes this query
+    opened.until(f"{shown} === 'q17' && {COUNT} === '40 of 40 queries'")
+    assert opened.errors == []
+
+
+def test_marks_are_exported_and_imported_and_the_audit_reads_them(browser: Browser, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", count=20, tools=False)
+    file = report.write(run, tmp_path / "report.html")
+    browser.open(file)
+    first = "document.querySelector('.candidate')"
+    browser.run(f"{first}.querySelector('.marking button').click()")
+    browser.run(
+        f"const note = {first}.querySelector('textarea'); note.value = 'the unit is <b>'; note.dispatchEvent(new Event('change'))"
     )
-    assert errors == []
-    assert values == ["run <b> · bestofn", 40, 4, 20, "1 of 40 queries", 40, "1", 14, 14, 0, True]
+    assert browser.run("document.getElementById('marked').textContent") == "Marks: 1, 1 wrong verdicts"
+    exported = browser.run("exportedMarks()")
+    (mark,) = [json.loads(line) for line in exported.splitlines()]
+    assert (mark["run"], mark["mark"], mark["note"]) == ("run", "wrong", "the unit is <b>")
+    browser.open(file)
+    assert browser.run(f"{first}.querySelector('.marking button').getAttribute('aria-pressed')") == "true"
+    browser.choose("mix", "marked")
+    browser.until(f"{COUNT} === '1 of 20 queries'")
+    browser.run("localStorage.clear()")
+    browser.open(file)
+    assert browser.run("document.getElementById('marked').textContent") == "No marks"
+    stranger = json.dumps({**mark, "run": "other"})
+    assert (
+        browser.run(f"importMarks({json.dumps(exported + stranger)})") == "1 marks imported, 1 of other runs left out"
+    )
+    assert browser.run("document.getElementById('marked').textContent") == "Marks: 1, 1 wrong verdicts"
+    assert browser.errors == []
+    (tmp_path / "marks.jsonl").write_text(exported, "utf-8")
+    text = audit(parse(AUDIT, [str(run), f"marks={tmp_path / 'marks.jsonl'}"]))
+    assert "1 verdict is marked as wrong in the report" in text
 
 
-def test_opens_at_its_top_and_colours_code_alone(tmp_path: Path) -> None:
+def test_a_mark_does_not_move_to_another_answer(opened: Browser) -> None:
+    opened.run("document.querySelector('.marking button').click()")
+    opened.run("for (const mark of Object.values(marks.get('run <b>'))) mark.answer_hash = 'another'")
+    opened.press("j")
+    opened.press("k")
+    opened.until("document.querySelector('.row.on').dataset.place === '0'")
+    assert opened.run("document.querySelector('.marking button').getAttribute('aria-pressed')") == "false"
+
+
+def test_opens_at_its_top_and_colours_code_alone(browser: Browser, tmp_path: Path) -> None:
     """The list of queries scrolls separately, and the styles of charts do not change highlighted code."""
     file = tmp_path / "report.html"
     file.write_text(page(rows(60, 8), {"queries": 60, "config": {"n": 8}}, "run"), "utf-8")
-    last = "document.querySelector('#list li.on').getBoundingClientRect().bottom"
-    values, errors, _ = visit(
-        file,
-        [
-            "scrollY",
-            "for (let i = 0; i < 59; i++) document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));"
-            "scrollY",
-            "document.querySelector('#list li.on').dataset.place",
-            f"{last} <= document.getElementById('list').getBoundingClientRect().bottom + 1",
-            "getComputedStyle(document.querySelector('pre.code span')).backgroundColor",
-            "document.querySelector('svg .series0') !== null",
-        ],
+    browser.open(file)
+    assert browser.run("scrollY") == 0
+    browser.press("End", "document.getElementById('list')")
+    browser.until("document.querySelector('.row.on').dataset.place === '59'")
+    chosen = "document.querySelector('.row.on').getBoundingClientRect().bottom"
+    assert browser.run(f"{chosen} <= document.getElementById('list').getBoundingClientRect().bottom + 1")
+    browser.until("document.querySelector('pre.code span')")
+    assert (
+        browser.run("getComputedStyle(document.querySelector('pre.code span')).backgroundColor") == "rgba(0, 0, 0, 0)"
     )
-    assert errors == []
-    assert values == [0, 0, "59", True, "rgba(0, 0, 0, 0)", True]
+    assert browser.run("document.querySelector('svg .series0') !== null")
+    assert browser.errors == []
 
 
-def test_five_thousand_candidates_open_without_errors(tmp_path: Path) -> None:
+def test_narrow_screens_show_the_browser_before_the_tables_and_tables_that_scroll(
+    browser: Browser, tmp_path: Path
+) -> None:
     file = tmp_path / "report.html"
-    file.write_text(page(rows(625, 8), {"queries": 625, "config": {"n": 8}}, "big"), "utf-8")
-    values, errors, seconds = visit(file, ["document.querySelectorAll('#list li').length"])
-    assert errors == []
-    assert values == [625]
-    print(f"5,000 candidates: {file.stat().st_size / 1e6:.1f} MB, loaded in {seconds:.2f} s")
+    file.write_text(page(rows(8, 4), {"queries": 8, "config": {"n": 4}}, "run"), "utf-8")
+    top = "document.querySelector('%s').getBoundingClientRect().top"
+    browser.open(file, width=400, height=860)
+    assert browser.run(f"{top % '.browser'} < {top % 'table'}")
+    assert browser.run("getComputedStyle(document.querySelector('.wide .scrolls')).display") == "block"
+    assert browser.run("document.documentElement.scrollWidth") == 400
+    browser.open(file)
+    assert browser.run(f"{top % '.browser'} > {top % 'table'}")
+    assert browser.run("getComputedStyle(document.querySelector('.wide .scrolls')).display") == "none"
 
 
-def test_answers_can_be_marked_and_the_verdict_appears_after_the_mark(tmp_path: Path) -> None:
+def test_a_hundred_thousand_candidates_stay_usable(browser: Browser, tmp_path: Path) -> None:
+    """The list draws only visible rows, and the candidates are unpacked part by part."""
+    part = Parts.of(rows(32, 8))
+    index = [{**part.index[number % 32], "id": f"q{number}"} for number in range(12_512)]
+    parts = Parts(index, part.packed * 391)
+    file = tmp_path / "report.html"
+    figures = RunFigures()
+    data = html_page.Browser(["big"], parts, "all 12,512 queries")
+    file.write_text(html_page.document("big", "", html_page.summary_html(figures, {}), "", data), "utf-8")
+    seconds = browser.open(file)
+    assert browser.run(COUNT) == "12,512 of 12,512 queries"
+    assert browser.run(ROWS) < 60
+    assert browser.run("parts.size") == 1
+    browser.press("End", "document.getElementById('list')")
+    browser.until("document.querySelector('.row.on').dataset.place === '12511'")
+    browser.until("parts.size === 2")
+    browser.choose("search", "Question 12:")
+    browser.until(f"{COUNT} === '391 of 12,512 queries'", 120)
+    assert browser.run("parts.size") <= 40
+    assert browser.errors == []
+    print(f"100,096 candidates: {file.stat().st_size / 1e6:.1f} MB, ready in {seconds:.2f} s")
+
+
+def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> None:
+    before = write_run(tmp_path / "before", count=20, tools=False)
+    after = write_run(tmp_path / "after", count=16, tools=False, seed=1)
+    browser.open(report.write_comparison(before, after, tmp_path / "page.html"))
+    assert browser.run("document.title") == "before and after · bestofn"
+    assert browser.run(COUNT) == "16 of 16 queries"
+    assert "pass rate" in browser.run("document.querySelector('table').textContent")
+    assert (
+        browser.run("[...document.querySelectorAll('.both h2')].map((one) => one.textContent).join()") == "before,after"
+    )
+    assert browser.run("document.querySelectorAll('.both .candidate').length") == 8
+    browser.choose("mix", "better")
+    browser.until(f"!{COUNT}.startsWith('16 ')")
+    browser.run("document.querySelectorAll('.both .candidates')[1].querySelector('.marking button').click()")
+    assert json.loads(browser.run("exportedMarks()"))["run"] == "after"
+    assert browser.errors == []
+
+
+def test_a_run_without_a_finished_shard_explains_itself(browser: Browser, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    spent = {"completions": 7, "failures": {"status 503": 9}}
+    manifest.write(run, manifest.describe({"n": 4}, state="interrupted", last_command=spent, spending=spent))
+    browser.open(report.write(run, tmp_path / "report.html"))
+    text = browser.run("document.getElementById('summary').textContent")
+    assert "This run is empty" in text
+    assert "ended in the state 'interrupted' before a shard was complete" in text
+    assert "has 7 completions" in text
+    assert "9 × status 503" in text
+    assert browser.run("document.getElementById('detail').textContent") == "No query is finished yet."
+    assert browser.errors == []
+
+
+def test_answers_can_be_marked_and_the_verdict_appears_after_the_mark(browser: Browser, tmp_path: Path) -> None:
     """The saved marks are those that ``bestofn audit RUN marks=FILE`` reads."""
     sample = draw_sample(rows(10, 4), 12)
     file = tmp_path / "audit.html"
     file.write_text(audit_page(sample, "run <b>", {"sample": 12, "seed": 0}), "utf-8")
-    press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}));"
-    values, errors, _ = visit(
-        file,
-        [
-            "document.title",
-            "document.querySelectorAll('#item .badge').length",
-            press % "r" + "document.querySelectorAll('#item .badge').length",
-            press % "j" + "document.getElementById('wrong').click(); document.getElementById('count').textContent",
-            "var saved = null; URL.createObjectURL = (blob) => { saved = blob; return '#'; };"
-            "document.getElementById('save').click(); saved.type",
-            "document.querySelectorAll('#item img, #item script').length",
-            "localStorage.length + ':' + Object.values(JSON.parse(localStorage.getItem(localStorage.key(0)))).join()",
-        ],
-    )
-    assert errors == []
-    title, hidden, shown, count, kind, injected, stored = values
-    assert (title, hidden, shown) == ("Audit of run <b> · bestofn", 0, 1)
-    assert count == "2 of 12 answers are marked"
-    assert (kind, injected, stored) == ("application/json", 0, "1:right,wrong")
+    browser.open(file)
+    badges = "document.querySelectorAll('#item .badge').length"
+    assert browser.run("document.title") == "Audit of run <b> · bestofn"
+    assert browser.run(badges) == 0
+    browser.press("r")
+    assert browser.run(badges) == 1
+    browser.press("j")
+    browser.run("document.getElementById('wrong').click()")
+    assert browser.run("document.getElementById('count').textContent") == "2 of 12 answers are marked"
+    browser.run("var saved = null; URL.createObjectURL = (blob) => { saved = blob; return '#'; };")
+    browser.run("document.getElementById('save').click()")
+    assert json.loads(browser.run("saved.text()"))["marks"].keys() <= {item.id for item in sample.items}
+    assert browser.run("document.querySelectorAll('#item img, #item script').length") == 0
+    key = "Object.keys(localStorage).find((one) => one.startsWith('bestofn-audit'))"
+    assert sorted(browser.run(f"Object.values(JSON.parse(localStorage.getItem({key})))")) == ["right", "wrong"]
+    assert browser.errors == []

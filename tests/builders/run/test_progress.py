@@ -1,10 +1,36 @@
-"""The lines that a build prints while it works."""
+"""What a build shows while it works: lines, a table in the terminal, and HTML in a notebook."""
 
 from __future__ import annotations
 
-import pytest
+import io
+import sys
+import types
+from typing import Any
 
-from bestofn.builders.run.progress import Progress, show_progress
+import pytest
+from rich.console import Console
+
+from bestofn.builders.run import progress as module
+from bestofn.builders.run.progress import Progress, progress_html, progress_line, show_progress
+
+SPENDING = {
+    "requests": 3,
+    "tokens": 50,
+    "usd": 0.25,
+    "usd_before": 0.5,
+    "failures": {"timeout": 1, "<b>": 2},
+    "notes": ["m: waiting 2 s"],
+}
+
+
+def half_done(**settings: Any) -> Progress:
+    progress = Progress(total=4, **settings)
+    for outcome in ("pass", "pass", "fail", "abstain"):
+        progress.count_row("verify", {"verdicts": [{"outcome": outcome}]})
+    progress.count_row("generate", {})
+    progress.count_row("reward", {})
+    progress.count_row("reward", {})
+    return progress
 
 
 def test_the_last_line_says_no_longer_that_requests_wait(capfd: pytest.CaptureFixture[str]) -> None:
@@ -16,3 +42,48 @@ def test_the_last_line_says_no_longer_that_requests_wait(capfd: pytest.CaptureFi
     assert "queries 1 of 1" in line
     assert "pass 1" in line
     assert "waiting" not in line
+
+
+def test_pass_rate_errors_money_and_time_are_shown() -> None:
+    state = half_done(budget_usd=1.0).state(["generate", "verify", "reward"], SPENDING)
+    line = progress_line(state)
+    assert "queries 2 of 4 | generate 1 | verify 4 | verdicts abstain 1 fail 1 pass 2" in line
+    assert "pass rate 66.7% of 3 decided" in line
+    assert "failed attempts <b> 2, timeout 1" in line
+    assert "cost $0.2500 ($0.2500 of the budget is left)" in line
+    assert state["left_s"] is not None
+    assert "waiting m: waiting 2 s" in line
+
+
+def test_the_table_of_the_terminal_has_a_bar_per_stage() -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    console.print(module._table(half_done().state(["generate", "verify", "reward"], SPENDING)))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.count("━") == 3 * module.BAR
+    assert "2 of 4" in shown
+
+
+def test_a_notebook_gets_html_that_is_updated(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+    handle = types.SimpleNamespace(update=shown.append)
+    display = types.ModuleType("IPython.display")
+    display.__dict__.update(HTML=str, display=lambda value, display_id: handle)
+    ipython = types.ModuleType("IPython")
+    ipython.__dict__["get_ipython"] = lambda: types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    with show_progress(half_done(), ["generate", "verify", "reward"], lambda: SPENDING):
+        pass
+    assert shown[-1].count("<progress") == 3
+    assert "&lt;b&gt; 2" in shown[-1]
+    assert capfd.readouterr().err == ""
+
+
+def test_without_a_total_no_share_is_invented() -> None:
+    progress = Progress()
+    progress.count_row("generate", {})
+    state = progress.state(["generate"], {})
+    assert (state["total"], state["left_s"]) == (None, None)
+    assert "value='0.0000'></progress> 1<" in progress_html(state)

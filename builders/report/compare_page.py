@@ -1,0 +1,112 @@
+"""Builds the page that shows two runs side by side: their figures, and their candidates to each shared query."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bestofn.builders.analysis.comparison import Comparison, Difference
+from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
+from bestofn.builders.records import Row
+from bestofn.builders.report import charts
+from bestofn.builders.report.html_page import Browser, document, figure_of, fragment, queries_note
+from bestofn.builders.report.number_format import MISSING, dollars
+from bestofn.builders.report.page_parts import Parts
+from bestofn.builders.report.run_charts import accuracy_lines, k_chart
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+class Side(NamedTuple):
+    """One of the two runs: its name on the page, and its figures."""
+
+    name: str
+    figures: RunFigures
+
+
+class ComparedRow(NamedTuple):
+    """One row of the table of figures: a label, both values, and the change with its 95 % interval."""
+
+    label: str
+    before: str
+    after: str
+    change: str
+    is_clear: bool
+
+
+def page(before: Side, after: Side, comparison: Comparison, shown: Iterable[tuple[Row, Row]]) -> str:
+    """Return the page. ``shown`` has the nested rows of both runs for each query in the query browser."""
+    first, second = itertools.tee(shown)
+    parts = Parts.of((row for row, _ in first), (row for _, row in second))
+    names = (before.name, after.name)
+    browser = Browser(names, parts, queries_note(comparison.shared, len(parts.index)))
+    summary = fragment("compare_summary.html", names=names, rows=_rows(before, after, comparison), found=comparison)
+    facts = fragment("report_facts.html", facts={"queries in both runs": f"{comparison.shared:,}"})
+    return document(f"{names[0]} and {names[1]}", facts, summary, _details(before, after), browser)
+
+
+def joined(first: Iterable[Row], second: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
+    """Yield the rows of the queries in both runs. Few rows are in memory if both runs have about the same order."""
+    waiting: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
+    sides = [iter(first), iter(second)]
+    left = [0, 1]
+    while left:
+        for side in list(left):
+            row = next(sides[side], None)
+            if row is None:
+                left.remove(side)
+                continue
+            other = waiting[1 - side].pop(row["query_id"], None)
+            if other is None:
+                waiting[side][row["query_id"]] = row
+            else:
+                yield (row, other) if side == 0 else (other, row)
+
+
+def distinct_names(first: Path, second: Path) -> tuple[str, str]:
+    """Return the names of two run folders on the page: their last parts, with the folders before if these are equal."""
+    one, two = first.resolve(), second.resolve()
+    parts = 1
+    while one != two and one.parts[-parts:] == two.parts[-parts:]:
+        parts += 1
+    return "/".join(one.parts[-parts:]), "/".join(two.parts[-parts:])
+
+
+def _rows(before: Side, after: Side, comparison: Comparison) -> list[ComparedRow]:
+    rows = [_difference(one) for one in comparison.differences]
+    for label, value in (
+        ("verified answers", lambda figures: f"{figures.verified:,} of {figures.candidates:,}"),
+        ("pairs", lambda figures: f"{figures.pairs.total:,}" if figures.pairs else MISSING),
+        ("cost", lambda figures: dollars(figures.totals.total_usd)),
+    ):
+        rows.append(ComparedRow(label, value(before.figures), value(after.figures), "", False))
+    return rows
+
+
+def _difference(one: Difference) -> ComparedRow:
+    if one.interval is None:
+        return ComparedRow(one.name, MISSING, MISSING, MISSING, False)
+    low, high = one.interval
+    if one.name.startswith("tokens"):
+        change = f"{one.change:+.1f} ({low:+.1f} to {high:+.1f})"
+        return ComparedRow(one.name, f"{one.before:.1f}", f"{one.after:.1f}", change, not low <= 0 <= high)
+    change = f"{100 * one.change:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
+    return ComparedRow(one.name, f"{one.before:.1%}", f"{one.after:.1%}", change, not low <= 0 <= high)
+
+
+def _details(before: Side, after: Side) -> Markup:
+    curves = [line for side in (before, after) for line in accuracy_lines(side.figures, f" of {side.name}")]
+    verdicts = {
+        f"{split} · {side.name}": side.figures.by_split[split]
+        for split in sorted({*before.figures.by_split, *after.figures.by_split})
+        for side in (before, after)
+        if split in side.figures.by_split
+    }
+    drawn = [
+        ("pass@k and best of k by reward", k_chart(curves)),
+        ("verdicts by split", charts.stacked(verdicts, OUTCOMES)),
+    ]
+    return fragment("report_charts.html", charts=[figure_of(title, chart) for title, chart in drawn if chart])

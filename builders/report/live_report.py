@@ -1,0 +1,154 @@
+"""The live report of a run folder: its figures and queries, updated as its shards are completed.
+
+Everything is read from the folder, so the report follows a build of another process, and a build that was stopped and
+resumed. ``report.live_server`` serves it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypedDict
+
+from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row
+from bestofn.builders.analysis.query_records import record_of_nested_row
+from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
+from bestofn.builders.errors import BestofnError
+from bestofn.builders.records import JsonObject
+from bestofn.builders.report.html_page import details_html, facts_html, summary_html
+from bestofn.builders.report.page_parts import PART_QUERIES, IndexEntry, PageEntry, index_entry, page_entry
+from bestofn.builders.run import manifest
+from bestofn.builders.run.run_lock import holder_of
+from bestofn.builders.tables.checksums import marker_of
+from bestofn.builders.tables.shards import nested
+
+
+class LiveState(TypedDict):
+    """What the page asks for every few seconds.
+
+    ``generation`` changes if queries that the page has may be out of date; the page then loads all again. ``parts`` is
+    the number of parts of queries. The three texts are safe HTML; they are empty if the page has this ``version``.
+    """
+
+    generation: int
+    version: int
+    parts: int
+    state: str
+    progress: JsonObject
+    facts: str
+    summary: str
+    details: str
+
+
+class _Part(NamedTuple):
+    """The place of one part of the query browser: a shard, the first row in it, and the index of its queries."""
+
+    shard: Path
+    first: int
+    index: list[IndexEntry]
+
+
+class LiveReport:
+    """The report of the run in ``folder``. ``progress`` returns the present progress; None: read it from the lock."""
+
+    def __init__(self, folder: Path, progress: Callable[[], JsonObject] | None = None) -> None:
+        self.folder = folder
+        self.name = folder.resolve().name
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._version = 0
+        self._described: JsonObject = {}
+        self._reset()
+
+    def state(self, version: int = -1) -> LiveState:
+        """Read what is new in the folder and return the state. ``version`` is the one that the page has."""
+        with self._lock:
+            self._update()
+            texts = self._texts() if version != self._version else ("", "", "")
+            return {
+                "generation": self._generation,
+                "version": self._version,
+                "parts": len(self._parts),
+                "state": str(self._described.get("state") or "running"),
+                "progress": self._progress_now(),
+                "facts": texts[0],
+                "summary": texts[1],
+                "details": texts[2],
+            }
+
+    def index(self, first: int) -> list[list[IndexEntry]]:
+        """Return the index of each part from part ``first`` on."""
+        with self._lock:
+            return [part.index for part in self._parts[first:]]
+
+    def part(self, number: int) -> list[PageEntry]:
+        """Return the queries of part ``number``. Raises ``IndexError`` if there is no such part."""
+        with self._lock:
+            part = self._parts[number]
+        rows = itertools.islice(nested([part.shard]), part.first, part.first + PART_QUERIES)
+        return [page_entry(row) for row in rows]
+
+    def _update(self) -> None:
+        described = manifest.read_or_empty(self.folder)
+        shards = {shard: _marker(shard) for shard in sorted((self.folder / "shards").glob("*.parquet"))}
+        completed = {shard: text for shard, text in shards.items() if text}
+        if any(completed.get(shard) != text for shard, text in self._read.items()):
+            self._reset()
+            self._generation += 1
+        new = [shard for shard in completed if shard not in self._read]
+        for shard in new:
+            self._add(shard)
+            self._read[shard] = completed[shard]
+        if new or described != self._described:
+            self._described = described
+            self._version += 1
+            is_complete = described.get("state") == "complete"
+            self._figures = self._complete_figures(described) if is_complete else self._of_shards
+
+    def _add(self, shard: Path) -> None:
+        rows = nested([shard])
+        for first in itertools.count(0, PART_QUERIES):
+            index: list[IndexEntry] = []
+            for row in itertools.islice(rows, PART_QUERIES):
+                index.append(index_entry(row))
+                if query := record_of_nested_row(row):
+                    self._of_shards.add(query)
+                self._pairs.add(pairs_of_row(row))
+            if not index:
+                return
+            self._parts.append(_Part(shard, first, index))
+
+    def _complete_figures(self, described: JsonObject) -> RunFigures:
+        """Return the figures of the published tables; those of the shards if the tables cannot be read."""
+        try:
+            return figures_of_run(self.folder, described)
+        except BestofnError:  # another command replaces the tables now; the shards have the same answers
+            return self._of_shards
+
+    def _reset(self) -> None:
+        self._pairs = PairFigures()
+        self._of_shards = self._figures = RunFigures(self.name, pairs=self._pairs)
+        self._parts: list[_Part] = []
+        self._read: dict[Path, str] = {}  # shard -> content of its marker
+
+    def _texts(self) -> tuple[str, str, str]:
+        figures = self._figures
+        details = str(details_html(figures)) if figures.queries else ""
+        return str(facts_html(self._described)), str(summary_html(figures, self._described)), details
+
+    def _progress_now(self) -> JsonObject:
+        if self._progress is not None:
+            return self._progress()
+        holder = holder_of(self.folder)
+        return holder.progress if holder is not None and holder.is_working() else {}
+
+
+def _marker(shard: Path) -> str:
+    """Return the content of the marker of a completed shard; "" if the shard is not complete."""
+    try:
+        return marker_of(shard).read_text("utf-8")
+    except OSError:
+        return ""

@@ -1,0 +1,132 @@
+"""Serves the live report of a run on this machine, in threads of the present process.
+
+Only requests to the loopback address by name are answered, so that a web page of another origin cannot read the run
+through a name that resolves to this machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from bestofn.builders.errors import BestofnError
+from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.secrets import redacted_text
+from bestofn.builders.report.html_page import Browser, document
+from bestofn.builders.report.live_report import LiveReport
+from bestofn.builders.report.page_parts import Parts
+
+HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+LAST_LOOK_S = 3.0  # after the run has ended, an open page gets this long to fetch the last state
+log = logging.getLogger(__name__)
+
+
+class LiveServer(ThreadingHTTPServer):
+    """The server of one live report. ``looked_at`` is when a page last asked for the state."""
+
+    daemon_threads = True
+
+    def __init__(self, report: LiveReport, port: int) -> None:
+        super().__init__((HOST, port), _Handler)
+        self.report = report
+        self.looked_at = -LAST_LOOK_S
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self.server_port}/"
+
+    def wait_for_last_look(self) -> None:
+        """If a page is open, wait until it has the last state, but at most ``LAST_LOOK_S``."""
+        ended = time.monotonic()
+        is_open = ended - self.looked_at < LAST_LOOK_S
+        while is_open and self.looked_at < ended and time.monotonic() < ended + LAST_LOOK_S:
+            time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def live_page(folder: Path, port: int, progress: Callable[[], JsonObject] | None = None) -> Iterator[str]:
+    """Serve the live report of the run in ``folder`` during the block, and yield its address.
+
+    If ``port`` is in use, a free port is used. ``progress`` returns the present progress of the run; None: it is read
+    from the folder.
+    """
+    report = LiveReport(folder, progress)
+    try:
+        server = LiveServer(report, port)
+    except OSError as error:
+        log.warning("The live report cannot use port %d (%s); it uses a free port.", port, error.strerror)
+        server = LiveServer(report, 0)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="live report", daemon=True
+    )
+    thread.start()
+    try:
+        yield server.url
+    finally:
+        server.wait_for_last_look()
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LiveServer  # type: ignore[assignment]
+    protocol_version = "HTTP/1.0"  # one request per connection, so that no thread answers after the end
+
+    def do_GET(self) -> None:
+        """Answer one request of the page."""
+        address = urlsplit(self.path)
+        if (self.headers.get("Host") or "").rpartition(":")[0] not in NAMES:
+            self._send(403, "text/plain", f"Open {self.server.url} instead.")
+            return
+        try:
+            self._answer(address.path.strip("/").split("/"), parse_qs(address.query))
+        except (ValueError, IndexError):
+            self._send(404, "text/plain", "There is no such page.")
+        except (BestofnError, OSError) as error:
+            log.debug("The live report could not answer %s: %s", self.path, error)
+            self._send(503, "text/plain", redacted_text(str(error)))
+
+    def _answer(self, path: list[str], query: dict[str, list[str]]) -> None:
+        report = self.server.report
+        if path == [""]:
+            self._send(200, "text/html", _page(report))
+        elif path == ["state"]:
+            self._send_json(report.state(int(query.get("version", ["-1"])[0])))
+            self.server.looked_at = time.monotonic()
+        elif path == ["index"]:
+            self._send_json(report.index(int(query["from"][0]) if "from" in query else 0))
+        elif path[0] == "part" and len(path) == 2 and path[1].isdecimal():
+            self._send_json(report.part(int(path[1])))
+        else:
+            raise ValueError(path)
+
+    def _send_json(self, value: object) -> None:
+        self._send(200, "application/json", redacted_text(json.dumps(value, ensure_ascii=False, default=str)))
+
+    def _send(self, status: int, kind: str, text: str) -> None:
+        body = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the page was closed
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log requests only for debugging."""
+        log.debug(format, *args)
+
+
+def _page(report: LiveReport) -> str:
+    return document(report.name, "", "", "", Browser([report.name], Parts(), "all finished queries"), live=True)

@@ -1,0 +1,37 @@
+"""Two runs on one page: the order of their rows, and their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.report.compare_page import distinct_names, joined
+from bestofn.scripts import report
+from tests.runs import write_run
+
+
+@given(st.permutations(range(8)), st.sets(st.integers(0, 11)))
+def test_rows_are_joined_in_any_order(order: list[int], second: set[int]) -> None:
+    first = [{"query_id": f"q{number}", "side": 0} for number in order]
+    other = [{"query_id": f"q{number}", "side": 1} for number in second]
+    pairs = list(joined(first, other))
+    assert {one["query_id"] for one, _ in pairs} == {f"q{number}" for number in set(order) & second}
+    assert all(one["query_id"] == two["query_id"] and (one["side"], two["side"]) == (0, 1) for one, two in pairs)
+
+
+def test_equal_folder_names_are_distinguished() -> None:
+    assert distinct_names(Path("/a/run"), Path("/b/other")) == ("run", "other")
+    assert distinct_names(Path("/a/run"), Path("/b/run")) == ("a/run", "b/run")
+
+
+def test_runs_of_other_queries_are_refused(tmp_path: Path) -> None:
+    before = write_run(tmp_path / "before", count=3, tools=False)
+    after = write_run(
+        tmp_path / "after", 3, tools=False, change=lambda row: {**row, "query_id": "other " + row["query_id"]}
+    )
+    with pytest.raises(ConfigError, match="share no query_id"):
+        report.write_comparison(before, after, tmp_path / "page.html")

@@ -1,0 +1,159 @@
+"""The live report: a run folder that grows while its page is open in a browser."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.config.composition import compose
+from bestofn.builders.report import live_server
+from bestofn.builders.report.live_report import LiveReport
+from bestofn.builders.report.live_server import live_page
+from bestofn.builders.run import manifest
+from bestofn.builders.run.run_folder import write_marker
+from bestofn.builders.run.run_lock import run_lock
+from bestofn.scripts.build import build
+from tests.chromium import Browser, running_browser
+from tests.runs import rows, write_run, write_shard
+
+COUNT = "document.getElementById('count').textContent"
+PROGRESS = {
+    "total": 80,
+    "completed_before": 0,
+    "stages": {"generate": 60, "verify": 50},
+    "outcomes": {"pass": 30, "fail": 10},
+    "requests": 70,
+    "tokens": 900,
+    "usd": 0.25,
+    "left_usd": 0.75,
+    "failures": {"timeout": 3, "status 503": 40},
+    "waiting": ["m: waiting 2 s"],
+    "seconds": 65.0,
+    "left_s": 39.0,
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the page when a server ends."""
+    monkeypatch.setattr(live_server, "LAST_LOOK_S", 0.0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The folder of a build that has started and has no shard."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    manifest.write(folder, manifest.describe({"n": 4}, state="running"))
+    return folder
+
+
+def complete_shard(run: Path, number: int, queries: int) -> None:
+    """Write a shard of other queries than those of the other shards, and then its marker."""
+    part = run / "shards" / f"{number:05d}.parquet"
+    nested = ({**row, "query_id": f"{number}-{row['query_id']}"} for row in rows(queries, tools=False, seed=number))
+    write_shard(part, nested)
+    write_marker(part, [f"fingerprint {number}"], queries)
+
+
+def get(address: str, host: str | None = None) -> tuple[int, str]:
+    request = urllib.request.Request(address, headers={"Host": host} if host else {})
+    try:
+        with urllib.request.urlopen(request) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_the_page_grows_with_the_run_and_survives_a_stop(browser: Browser, run: Path) -> None:
+    with live_page(run, 0) as url:
+        with run_lock(run) as lock:
+            lock.progress = lambda: PROGRESS
+            lock._beat()
+            browser.open(url)
+            text = browser.run("document.getElementById('progress').textContent")
+            for fact in (
+                "The build is running",
+                "60 of 80",
+                "75.0 %",
+                "40 × status 503, 3 × timeout",
+                "$0.2500, $0.7500 left",
+                "1:05, about 0:39 left",
+            ):
+                assert fact in text
+            assert "This run is empty" in browser.run("document.getElementById('summary').textContent")
+            complete_shard(run, 1, 40)
+            browser.until(f"{COUNT} === '40 of 40 queries'")
+            assert "This run is empty" not in browser.run("document.getElementById('summary').textContent")
+            browser.press("j")
+            browser.until(
+                "document.querySelector('.row.on').dataset.place === '1' && document.querySelector('.candidate')"
+            )
+            chosen = browser.run("document.querySelector('.row.on').title")
+            complete_shard(run, 0, 40)
+            browser.until(f"{COUNT} === '80 of 80 queries'")
+            assert browser.run("document.querySelector('.row.on').title") == chosen
+        browser.until("document.getElementById('progress').textContent.includes('The build has stopped')")
+        complete_shard(run, 2, 5)
+        browser.until(f"{COUNT} === '85 of 85 queries'")
+        browser.choose("search", "1-q39")
+        browser.until(f"{COUNT} === '1 of 85 queries'")
+    browser.until("document.getElementById('progress').textContent.includes('has ended')")
+    assert [error for error in browser.errors if "ERR_CONNECTION_REFUSED" not in error] == []
+
+
+def test_a_shard_that_is_replaced_loads_the_page_again(browser: Browser, run: Path) -> None:
+    complete_shard(run, 0, 8)
+    with live_page(run, 0) as url:
+        browser.open(url)
+        browser.until(f"{COUNT} === '8 of 8 queries'")
+        (run / "shards" / "00000.json").unlink()
+        complete_shard(run, 0, 6)
+        write_marker(run / "shards" / "00000.parquet", ["another fingerprint"], 6)
+        browser.until(f"{COUNT} === '6 of 6 queries'")
+        assert browser.errors == []
+
+
+def test_figures_of_a_complete_run_come_from_its_tables(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", count=40, tools=False)
+    write_marker(run / "shards" / "00000.parquet", ["fingerprint"], 40)
+    live = LiveReport(run)
+    state = live.state()
+    assert (state["state"], state["parts"], len(live.index(0)[1])) == ("complete", 2, 8)
+    assert "<abbr" in state["summary"]
+    again = live.state(state["version"])
+    assert (again["version"], again["summary"]) == (state["version"], "")
+    assert [entry["id"] for entry in live.part(1)] == [entry["id"] for entry in live.index(1)[0]]
+
+
+def test_only_this_machine_by_name_is_answered_and_paths_are_checked(run: Path) -> None:
+    with live_page(run, 0) as url:
+        assert get(url)[0] == 200
+        assert get(url, host="evil.example:80")[0] == 403
+        assert [get(url + path)[0] for path in ("part/0", "part/-1", "part/x", "../etc", "index?from=x")] == [404] * 5
+        assert json.loads(get(url + "state")[1])["parts"] == 0
+
+
+def test_a_build_serves_its_report_and_then_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "rows.jsonl"
+    answers = [{"question": f"{n} + {n}?", "answer": str(2 * n), "candidates": [str(2 * n), "7"]} for n in range(5, 9)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in answers), "utf-8")
+    out = tmp_path / "run"
+    words = ["dataset=jsonl", f"dataset.path={data}", "provider=recorded", f"out={out}", "live=true", "verifier=math"]
+    build(compose(words))
+    shown = capfd.readouterr()
+    assert "Live report: http://127.0.0.1:" in shown.err
+    assert "pass rate 50.0 % of 8 decided" in shown.err.replace("50.0%", "50.0 %")
+    assert f"Report: {out / 'report.html'}" in shown.err
+    assert (out / "report.html").is_file()

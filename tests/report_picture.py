@@ -1,0 +1,29 @@
+"""Makes the picture of the report for the README: ``python -m tests.report_picture RUN FILE.png``.
+
+RUN is the folder of the demo, ``runs/demo``. CI makes the picture again from a small demo.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from bestofn.scripts import report
+from tests.chromium import running_browser
+
+WIDTH, HEIGHT = 1400, 1580
+
+
+def make(run: Path, picture: Path) -> None:
+    """Write the picture of the report of ``run``. The chosen query has passes and fails."""
+    with tempfile.TemporaryDirectory() as folder, running_browser() as browser:
+        browser.open(report.write(run, Path(folder) / "report.html"), width=WIDTH, height=HEIGHT)
+        browser.choose("mix", "mixed")
+        browser.until("!document.getElementById('count').textContent.includes('searched')")
+        browser.run("document.activeElement.blur()")
+        browser.screenshot(picture)
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]), Path(sys.argv[2]))
