@@ -129,4 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _page(report: LiveReport) -> str:
-    return document(report.name, "", "", "", Browser([report.name], Parts(), "all finished queries"), live=True)
+    from markupsafe import Markup
+
+    browser, nothing = Browser([report.name], Parts(), "all finished queries"), Markup()
+    return document(report.name, nothing, nothing, nothing, browser, live=True)
