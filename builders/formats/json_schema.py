@@ -1,25 +1,50 @@
-"""JSON Schema validation with one cached validator per schema. The mock tools and the tool verifier use it."""
+"""JSON Schema validation with one cached validator per schema. The mock tools and the tool verifier use it.
+
+A model wrote the values, and a dataset the schemas, so every validation is limited: by the number of keywords that it
+applies, and by regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the same
+value gets the same result on every machine. A validation that exceeds a limit reports no violation.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 from bestofn.builders.records import JsonObject
 
+MAX_STEPS = 50_000
+"""The number of keywords that one validation may apply."""
+MAX_BACKTRACKING = 2_000
+"""The length of texts to which Python's engine applies a pattern that has one choice."""
+
+_steps = threading.local()
+
+Keyword = Callable[..., Iterator[Any]]
+"""The function of one JSON Schema keyword: (validator, value of the keyword, instance, schema) -> its violations."""
+
+
+class TooManySteps(Exception):
+    """A validation has applied ``MAX_STEPS`` keywords."""
+
 
 def problem(schema: JsonObject, value: object) -> str:
-    """Return the first violation of ``schema`` by ``value``; "" if there is none or if the schema is invalid."""
+    """Return the first violation of ``schema`` by ``value``.
+
+    Returns "" if there is none, if the schema is invalid, or if the validation exceeds its limits.
+    """
     from referencing.exceptions import Unresolvable
 
     validator = _validator(json.dumps(schema, sort_keys=True, default=str))
     if validator is None:
         return ""
+    _steps.left = MAX_STEPS
     try:
         error = next(iter(validator.iter_errors(value)), None)
-    except (Unresolvable, RecursionError, TypeError, re.error):
+    except (Unresolvable, RecursionError, TypeError, re.error, TooManySteps):
         return ""
     if error is None:
         return ""
@@ -37,4 +62,94 @@ def _validator(schema: str) -> Any:
         Draft202012Validator.check_schema(value)
     except (SchemaError, RecursionError):
         return None
-    return Draft202012Validator(value)
+    return _limited()(value)
+
+
+@cache
+def _limited() -> Any:
+    """Return the validator of draft 2020-12 with limits."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    keywords: dict[str, Keyword] = dict(Draft202012Validator.VALIDATORS)
+    keywords["pattern"] = _pattern
+    keywords["uniqueItems"] = _unique_items
+    keywords["patternProperties"] = _pattern_properties
+    for name in ("additionalProperties", "unevaluatedProperties"):
+        keywords[name] = _without_patterns(keywords[name])
+    return extend(Draft202012Validator, {name: _counted(keyword) for name, keyword in keywords.items()})
+
+
+def _counted(keyword: Keyword) -> Keyword:
+    def run(validator: Any, value: object, instance: object, schema: JsonObject) -> Iterator[Any]:
+        _steps.left -= 1
+        if _steps.left < 0:
+            raise TooManySteps
+        yield from keyword(validator, value, instance, schema) or ()
+
+    return run
+
+
+def _pattern(validator: Any, pattern: str, instance: object, schema: JsonObject) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(instance, str) and _matches(pattern, instance) is False:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: JsonObject, instance: object, schema: JsonObject) -> Iterator[Any]:
+    if isinstance(instance, Mapping):
+        for pattern, part in patterns.items():
+            for key, value in instance.items():
+                if _matches(pattern, key):
+                    yield from validator.descend(value, part, path=key, schema_path=pattern)
+
+
+def _without_patterns(keyword: Keyword) -> Keyword:
+    """Return ``keyword`` for an instance without the keys that ``patternProperties`` matches, or may match."""
+
+    def run(validator: Any, value: object, instance: object, schema: JsonObject) -> Iterator[Any]:
+        patterns = schema.get("patternProperties")
+        if patterns and isinstance(instance, Mapping):
+            instance = {
+                key: one
+                for key, one in instance.items()
+                if all(_matches(pattern, key) is False for pattern in patterns)
+            }
+            schema = {key: one for key, one in schema.items() if key != "patternProperties"}
+        yield from keyword(validator, value, instance, schema) or ()
+
+    return run
+
+
+def _unique_items(validator: Any, is_unique: object, instance: object, schema: JsonObject) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if is_unique and isinstance(instance, list) and len({_canonical(item) for item in instance}) < len(instance):
+        yield ValidationError(f"{instance!r:.200} has non-unique elements")
+
+
+def _canonical(value: object) -> str:
+    """Return a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
+    return json.dumps(_integral(value), sort_keys=True, default=str)
+
+
+def _integral(value: object) -> object:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _integral(one) for key, one in value.items()}
+    return [_integral(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _matches(pattern: str, text: str) -> bool | None:
+    """Return whether ``pattern`` matches somewhere in ``text``; None if this would take too many steps."""
+    from bestofn.sandbox.tools.linear_regex import PatternError, choices, find_all
+
+    count = choices(pattern)
+    if count == 0 or (count == 1 and len(text) <= MAX_BACKTRACKING):
+        return re.search(pattern, text) is not None
+    try:
+        return bool(find_all(pattern, text))
+    except PatternError:
+        return None

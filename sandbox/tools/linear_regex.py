@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -48,6 +49,28 @@ def find_all(pattern: str, text: str) -> list[str]:
         matches.append(text[at:end])
         at = end if end > at else at + 1
     return matches
+
+
+@lru_cache(maxsize=1024)
+def choices(pattern: str) -> int:
+    """Return how many choices a pattern has: repetitions of variable length, and alternatives.
+
+    A choice within a repetition counts twice. Python's engine needs more than quadratic time only for patterns with
+    more than one choice. Raises ``re.error`` if the pattern is not valid.
+    """
+    return _choices(parser.parse(pattern))
+
+
+def _choices(tree: Node) -> int:
+    if not isinstance(tree, list | tuple | parser.SubPattern):
+        return 0
+    items = list(tree)
+    repeats = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+    if items and any(items[0] is code for code in repeats):
+        least, most, body = items[1]
+        return (least != most) + (2 if most > 1 else 1) * _choices(body)
+    own = bool(items) and items[0] is codes.BRANCH
+    return own + sum(map(_choices, items))
 
 
 def _compiled(pattern: str) -> list[Instruction]:

@@ -109,11 +109,14 @@ def response_ends_with(text: str, last_word: str) -> str:
     return unless((words(text.lower()) or [""])[-1] == last_word.strip().lower(), f"it ends with {text[-30:]!r}")
 
 
+INSIDE = r"(?:(?!<<|>>)\S)++"  # a word inside << >>
+
+
 @constraint("detectable_format:bigram_wrapping")
 def bigrams_wrapped(text: str) -> str:
     """Each pair of words is in double angular brackets, such as <<I am>> <<at home>>."""
-    wrapped = re.fullmatch(r"(?:\s*<<\S+(?:\s+\S+)?>>[.,!?;:]?)+\s*", text)
-    singles = len(re.findall(r"<<\S+>>", text))
+    wrapped = re.fullmatch(rf"(?:\s*+<<{INSIDE}(?:\s++{INSIDE})?>>[.,!?;:]?)+\s*", text)
+    singles = len(re.findall(rf"<<{INSIDE}>>", text))
     return unless(wrapped and singles <= 1, "not every pair of words is in << >>")
 
 

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.protocols import Workers
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.constraints.catalogue import UndecidedError, run_check
 from bestofn.verifiers.constraints.specs import Constraint, SpecError, read_constraints
 
 Mode = Literal["strict", "loose"]
+QUICK = 10_000
+"""The length of responses that are checked in this process, because every check takes little time for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +34,26 @@ class ConstraintsVerifier:
     ``mode``        ``strict`` reads the response as it is. ``loose`` also accepts a constraint that the response keeps
                     without its first line, its last line, both, or its asterisks (IFEval).
     ``max_length``  maximum length of a response in characters; longer responses are not verified.
+    ``workers``     worker processes for long responses, which limit the time. Without them, long responses abstain.
+    ``timeout_s``   seconds that one long response may take in a worker; a response that takes longer abstains.
 
     One broken constraint fails. If none is broken and one cannot be decided, the verdict is ``abstain``.
     """
 
     name = "constraints"
 
-    def __init__(self, mode: Mode = "strict", max_length: int = 100_000) -> None:
+    def __init__(
+        self,
+        mode: Mode = "strict",
+        max_length: int = 100_000,
+        workers: Workers | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
         if mode not in ("strict", "loose"):
             raise ConfigError(f"verifier.mode is {mode!r}; expected strict or loose")
         self.mode: Mode = mode
         self.max_length = max_length
+        self.workers, self.timeout_s = workers, timeout_s
 
     def verified_by(self, query: Query) -> str:
         """Return the name of this verifier if the query has constraints that can be read; otherwise ""."""
@@ -61,17 +73,36 @@ class ConstraintsVerifier:
             return Verdict("abstain", 0.0, "the query has no constraints", self.name)
         if len(candidate.text) > self.max_length:
             return Verdict("abstain", 0.0, "the response is too long", self.name)
-        findings = [find(constraint, candidate.text, self.mode) for constraint in constraints]
+        findings, reason = await self._find_all(constraints, candidate.text)
+        if reason:
+            return Verdict("abstain", 0.0, reason, self.name)
         seconds = time.perf_counter() - started
         return calibrated(
             Verdict(outcome_of(findings), 0.0, explain(findings), self.name, detail_of(findings), seconds)
         )
+
+    async def _find_all(self, constraints: Sequence[Constraint], text: str) -> tuple[list[Finding], str]:
+        """Return what the checks find; or [] and the reason why this is not known."""
+        if len(text) <= QUICK:
+            return find_all(constraints, text, self.mode), ""
+        if self.workers is None:
+            return [], "the response is long, and there are no worker processes to limit the time"
+        try:
+            arguments = (list(constraints), text, self.mode)
+            return await self.workers.call(find_all, *arguments, timeout_s=self.timeout_s), ""
+        except (TimeoutError, MemoryError) as error:
+            return [], f"the checks of the response need too much time or memory ({type(error).__name__})"
 
 
 def constraints_of(query: Query) -> list[Constraint]:
     """Return the constraints of ``query``; [] if it has none. Raises ``SpecError`` if they cannot be read."""
     value = (query.reference.checks or {}).get("constraints")
     return read_constraints(value) if value is not None else []
+
+
+def find_all(constraints: Sequence[Constraint], text: str, mode: Mode) -> list[Finding]:
+    """Return whether ``text`` keeps each of ``constraints``. Runs in a worker process for long texts."""
+    return [find(constraint, text, mode) for constraint in constraints]
 
 
 def find(constraint: Constraint, text: str, mode: Mode = "strict") -> Finding:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -11,11 +13,15 @@ from hypothesis import strategies as st
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import verified_by
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.sandbox.workers import ProcessorTimeError, ProcessPool
 from bestofn.verifiers.constraints import ConstraintsVerifier
+from bestofn.verifiers.constraints.catalogue import CHECKS, UndecidedError
 from bestofn.verifiers.constraints.functions_of_tulu import FUNCTIONS
 from bestofn.verifiers.constraints.languages import language_of
 from bestofn.verifiers.constraints.specs import SpecError, read_constraints
 from bestofn.verifiers.constraints.texts import sentences
+from bestofn.verifiers.constraints.verifier import QUICK
+from tests.growth import assert_linear
 
 SHORT, NO_COMMA, UNKNOWN = {"id": "words", "max": 3}, {"id": "punctuation:no_comma"}, {"id": "rhymes:all"}
 
@@ -190,3 +196,49 @@ def test_no_text_is_lost_between_sentences(text: str) -> None:
 )
 def test_languages_are_detected(language: str, text: str) -> None:
     assert language_of(text) == language
+
+
+def test_a_long_response_is_checked_in_a_worker_process_with_a_limit_on_its_time() -> None:
+    query = Query("q", "", (), reference=Reference(checks={"constraints": [SHORT]}))
+    candidate = Candidate(0, ({"role": "assistant", "content": "word " * (QUICK // 5 + 1)},))
+
+    class Workers:
+        raises: Exception | None = None
+
+        async def call(self, function: Callable[..., object], *args: object, timeout_s: float) -> object:
+            if self.raises:
+                raise self.raises
+            return function(*args)
+
+    workers = Workers()
+    outcomes = []
+    for workers.raises in (None, ProcessorTimeError(), MemoryError()):
+        verifier = ConstraintsVerifier(workers=workers)  # type: ignore[arg-type]
+        outcomes.append(asyncio.run(verifier.verify(query, candidate)).outcome)
+    assert outcomes == ["fail", "abstain", "abstain"]
+    assert asyncio.run(ConstraintsVerifier().verify(query, candidate)).outcome == "abstain"
+
+
+def test_a_long_response_passes_in_a_real_worker() -> None:
+    query = Query("q", "", (), reference=Reference(checks={"constraints": [{"id": "words", "min": QUICK // 5}]}))
+    candidate = Candidate(0, ({"role": "assistant", "content": "word " * (QUICK // 5 + 1)},))
+
+    async def verified() -> Verdict:
+        async with ProcessPool(count=1, cpu_s=5.0) as workers:
+            return await ConstraintsVerifier(workers=workers).verify(query, candidate)
+
+    assert asyncio.run(verified()).outcome == "pass"
+
+
+@pytest.mark.parametrize("piece", ["<", "<<a ", "<<a b>> ", ". ", "a ", '"', "*", "- a\n"])
+def test_the_time_of_every_check_without_arguments_grows_linearly(piece: str) -> None:
+    checks = [check for check in CHECKS.values() if len(inspect.signature(check).parameters) == 1]
+    assert len(checks) > 20
+    assert_linear(lambda text: [outcome_of_check(check, text) for check in checks], piece, QUICK)
+
+
+def outcome_of_check(check: Callable[[str], str], text: str) -> bool | None:
+    try:
+        return not check(text)
+    except UndecidedError:
+        return None

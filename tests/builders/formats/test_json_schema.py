@@ -1,0 +1,85 @@
+"""JSON Schema with limits: the same violations as jsonschema, and no value or schema that takes long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from bestofn.builders.formats.json_schema import MAX_STEPS, problem
+from bestofn.sandbox.tools.linear_regex import choices
+from tests.growth import assert_linear
+
+DOUBLING = {f"a{number}": {"anyOf": [{"$ref": f"#/$defs/a{number + 1}"}] * 2} for number in range(40)}
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "(a|a)*b", "^(?=.*x)(a+)+$", "(a{1,30}){1,30}b", "a?" * 30 + "a" * 30])
+def test_a_pattern_that_backtracks_for_long_takes_no_time(pattern: str) -> None:
+    """With Python's engine, each of these validations takes years."""
+    text = "a" * 5_000 + "!"
+    for schema, value in (
+        ({"pattern": pattern}, text),
+        ({"patternProperties": {pattern: {"type": "integer"}}, "additionalProperties": False}, {text: "x"}),
+    ):
+        assert isinstance(problem(schema, value), str)
+
+
+def test_references_that_double_the_work_end_at_the_limit_and_report_no_violation() -> None:
+    assert problem({"$defs": {**DOUBLING, "a40": {"type": "string"}}, "$ref": "#/$defs/a0"}, 3) == ""
+
+
+def test_a_violation_within_the_limit_is_reported() -> None:
+    assert problem({"items": {"type": "integer"}}, ["x", *range(MAX_STEPS)]) == "0: 'x' is not of type 'integer'"
+    assert problem({"items": {"type": "integer"}}, [*range(MAX_STEPS), "x"]) == ""
+
+
+def test_the_time_of_unique_items_grows_linearly() -> None:
+    assert_linear(
+        lambda text: problem({"uniqueItems": True}, [[letter, at] for at, letter in enumerate(text)]), "a", 80_000
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [
+        ("abc", 0),
+        (r"\d{4}-\d{2}", 0),
+        (r"(\d{3}){4}", 0),
+        ("a|b", 0),
+        ("ab|cd", 1),
+        ("a*", 1),
+        ("a?b?", 2),
+        ("(a+)+", 3),
+    ],
+)
+def test_choices_of_a_pattern(pattern: str, count: int) -> None:
+    assert choices(pattern) == count
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([1.0, 0.5]) | st.text("ab1", max_size=4),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text("abx", max_size=2), one, max_size=3),
+    max_leaves=6,
+)
+schemas = st.fixed_dictionaries(
+    {},
+    optional={
+        "pattern": st.sampled_from(["^a", "a+b?", "(ab)*1", "^[ab]+$", "(?i)A"]),
+        "uniqueItems": st.booleans(),
+        "patternProperties": st.dictionaries(
+            st.sampled_from(["^a", "b+a*", "x"]), st.sampled_from([{"type": "integer"}, True]), max_size=2
+        ),
+        "properties": st.dictionaries(st.sampled_from(["a", "b", "x"]), st.just({"type": "string"}), max_size=2),
+        "additionalProperties": st.sampled_from([False, True, {"type": "null"}]),
+        "unevaluatedProperties": st.sampled_from([False, {"type": "null"}]),
+    },
+)
+
+
+@settings(max_examples=150)
+@given(schemas | st.fixed_dictionaries({"items": schemas}), values)
+def test_the_limits_change_no_verdict_on_small_values(schema: Any, value: Any) -> None:
+    assert (problem(schema, value) == "") == Draft202012Validator(schema).is_valid(value)
