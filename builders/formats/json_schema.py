@@ -23,7 +23,10 @@ MAX_BACKTRACKING = 2_000
 
 _steps = threading.local()
 
-Keyword = Callable[..., Iterator[Any]]
+Validator = Any
+"""A validator of jsonschema, or its class. The package has no public type for both."""
+
+Keyword = Callable[..., Iterator[object]]
 """The function of one JSON Schema keyword: (validator, value of the keyword, instance, schema) -> its violations."""
 
 
@@ -53,7 +56,7 @@ def problem(schema: JsonObject, value: object) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _validator(schema: str) -> Any:
+def _validator(schema: str) -> Validator:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -66,7 +69,7 @@ def _validator(schema: str) -> Any:
 
 
 @cache
-def _limited() -> Any:
+def _limited() -> Validator:
     """Return the validator of draft 2020-12 with limits."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
@@ -81,7 +84,7 @@ def _limited() -> Any:
 
 
 def _counted(keyword: Keyword) -> Keyword:
-    def run(validator: Any, value: object, instance: object, schema: JsonObject) -> Iterator[Any]:
+    def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         _steps.left -= 1
         if _steps.left < 0:
             raise TooManySteps
@@ -90,14 +93,16 @@ def _counted(keyword: Keyword) -> Keyword:
     return run
 
 
-def _pattern(validator: Any, pattern: str, instance: object, schema: JsonObject) -> Iterator[Any]:
+def _pattern(validator: Validator, pattern: str, instance: object, schema: JsonObject) -> Iterator[object]:
     from jsonschema.exceptions import ValidationError
 
     if isinstance(instance, str) and _matches(pattern, instance) is False:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, patterns: JsonObject, instance: object, schema: JsonObject) -> Iterator[Any]:
+def _pattern_properties(
+    validator: Validator, patterns: JsonObject, instance: object, schema: JsonObject
+) -> Iterator[object]:
     if isinstance(instance, Mapping):
         for pattern, part in patterns.items():
             for key, value in instance.items():
@@ -108,7 +113,7 @@ def _pattern_properties(validator: Any, patterns: JsonObject, instance: object, 
 def _without_patterns(keyword: Keyword) -> Keyword:
     """Return ``keyword`` for an instance without the keys that ``patternProperties`` matches, or may match."""
 
-    def run(validator: Any, value: object, instance: object, schema: JsonObject) -> Iterator[Any]:
+    def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         patterns = schema.get("patternProperties")
         if patterns and isinstance(instance, Mapping):
             instance = {
@@ -122,7 +127,7 @@ def _without_patterns(keyword: Keyword) -> Keyword:
     return run
 
 
-def _unique_items(validator: Any, is_unique: object, instance: object, schema: JsonObject) -> Iterator[Any]:
+def _unique_items(validator: Validator, is_unique: object, instance: object, schema: JsonObject) -> Iterator[object]:
     from jsonschema.exceptions import ValidationError
 
     if is_unique and isinstance(instance, list) and len({_canonical(item) for item in instance}) < len(instance):
