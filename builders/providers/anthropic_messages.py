@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
-from bestofn.builders.providers.wire_values import as_object, token_count
-from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.providers.reply_models import oddities
+from bestofn.builders.providers.wire_values import as_object, token_count, without_none
+from bestofn.builders.records import Completion, JsonObject, Message, Request, Sampling, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+    from anthropic.types import MessageParam, OutputConfigParam, ThinkingConfigParam, ToolChoiceParam, ToolUnionParam
+    from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+
+    Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
     from bestofn.builders.providers.batch_apis import AnthropicBatches
     from bestofn.builders.providers.sdk_transport import ClientSettings
@@ -35,7 +40,7 @@ STOP: Mapping[str, StopReason] = {
     "tool_use": "tool_calls",
     "refusal": "refusal",
 }
-TOOL_CHOICE = {"none": {"type": "none"}, "required": {"type": "any"}}
+TOOL_CHOICE: Mapping[str, ToolChoiceParam] = {"none": {"type": "none"}, "required": {"type": "any"}}
 
 
 class AnthropicMessages(HttpBatchService):
@@ -95,7 +100,7 @@ class AnthropicMessages(HttpBatchService):
         )
         self.thinking = thinking
         self.temperature = temperature
-        self.cache = cache
+        self.cache: Literal["5m", "1h"] | None = cache
         self.cache_from = 4_000 if cache else 0
 
     @property
@@ -131,7 +136,7 @@ class AnthropicMessages(HttpBatchService):
         request = request_for_wire(request)
         sampling = request.sampling
         thinking = self._thinking(request)
-        on = bool(thinking) and thinking["type"] != "disabled"
+        on = thinking is not None and thinking["type"] != "disabled"
         if on and request.messages[-1].get("role") == "assistant":
             raise RequestError(
                 f"the last message of the request is an assistant message, and {self.model} cannot continue it "
@@ -139,32 +144,44 @@ class AnthropicMessages(HttpBatchService):
                 f"{self.config_key}.thinking."
             )
         system, messages = _split(request.messages)
-        given = {
-            "system": [{"type": "text", "text": system}] if system else None,
-            "thinking": thinking or None,
-            "temperature": (1.0 if on else sampling.temperature) if self.temperature == "send" else None,
-            "top_p": sampling.top_p if self.temperature == "send" and not on else None,
-            "stop_sequences": list(sampling.stop) or None,
-            "tools": [to_anthropic(tool) for tool in request.tools] or None,
-            "tool_choice": TOOL_CHOICE.get(request.tool_choice) if request.tools else None,
-            "output_config": _output_config(request) or None,
-            "cache_control": {"type": "ephemeral", "ttl": self.cache} if self.cache else None,
-        }
-        body: dict[str, object] = {
+        body: MessageCreateParamsNonStreaming = {
             "model": self.model,
             "max_tokens": (sampling.max_tokens or DEFAULT_MAX_TOKENS) + (sampling.thinking_tokens or 0),
-            "messages": messages,
+            "messages": cast("list[MessageParam]", messages),
         }
-        body.update({key: value for key, value in given.items() if value is not None})
-        return body | dict(sampling.extra)
+        if self.cache:
+            body["cache_control"] = {"type": "ephemeral", "ttl": self.cache}
+        if system:
+            body["system"] = [{"type": "text", "text": system}]
+        if thinking:
+            body["thinking"] = thinking
+        if sampling.stop:
+            body["stop_sequences"] = list(sampling.stop)
+        if request.tools:
+            body["tools"] = cast("list[ToolUnionParam]", [to_anthropic(tool) for tool in request.tools])
+        if request.tools and (choice := TOOL_CHOICE.get(request.tool_choice)):
+            body["tool_choice"] = choice
+        if config := _output_config(request):
+            body["output_config"] = config
+        return {**body} | self._scaling(sampling, on) | dict(sampling.extra)
 
-    def _thinking(self, request: Request) -> dict[str, object]:
+    def _scaling(self, sampling: Sampling, on: bool) -> dict[str, object]:
+        """Return the fields that older models accept and the types of the SDK do not have. ``on``: the model thinks."""
+        if self.temperature != "send":
+            return {}
+        return without_none(
+            {"temperature": 1.0 if on else sampling.temperature, "top_p": None if on else sampling.top_p}
+        )
+
+    def _thinking(self, request: Request) -> ThinkingConfigParam | None:
         budget = request.sampling.thinking_tokens
         if budget:
             if budget < 1024:
                 raise RequestError(f"sampling.thinking_tokens is {budget}; {self.name} requires at least 1024")
             return {"type": "enabled", "budget_tokens": budget}
-        return {"type": self.thinking} if self.thinking else {}
+        if self.thinking == "adaptive":
+            return {"type": "adaptive"}
+        return {"type": "disabled"} if self.thinking else None
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""
@@ -191,6 +208,12 @@ class AnthropicMessages(HttpBatchService):
                 detail={"content": blocks} if signed else {},
             )
         ]
+
+    def oddities(self, value: JsonObject) -> str:
+        """Name what is wrong in a reply; see ``HttpService.oddities``."""
+        from anthropic.types import Message as MessageModel
+
+        return oddities(value, MessageModel)
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage in ``value``. ``Usage.prompt`` includes cached tokens; ``input_tokens`` does not."""
@@ -241,8 +264,10 @@ def _blocks(message: Message) -> list[dict[str, object]]:
     return blocks + [call_to_anthropic(made) for made in message.get("tool_calls") or ()]
 
 
-def _output_config(request: Request) -> dict[str, object]:
-    config: dict[str, object] = {"effort": request.sampling.effort} if request.sampling.effort else {}
+def _output_config(request: Request) -> OutputConfigParam:
+    config: OutputConfigParam = {}
+    if effort := request.sampling.effort:
+        config["effort"] = cast("Effort", effort)
     if request.schema is not None:
         config["format"] = {"type": "json_schema", "schema": dict(request.schema)}
     return config

@@ -171,10 +171,14 @@ class HttpService(ABC):
         try:
             return [checked(completion, self.model) for completion in self.answers(value, reply)]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
+            odd = self.oddities(value) or f"{type(error).__name__}: {error}"
             raise ServiceError(
-                f"the reply of {self.base_url} does not have the format of {self.name} "
-                f"({type(error).__name__}: {error}): {reply.body[:200]!r}"
+                f"the reply of {self.base_url} does not have the format of {self.name} ({odd}): {reply.body[:200]!r}"
             ) from error
+
+    def oddities(self, value: JsonObject) -> str:
+        """Name what is wrong in the reply ``value``, which cannot be parsed; an empty text if it is not known."""
+        return ""
 
     def usage_of(self, reply: Reply) -> Usage | None:
         """Return the usage of a reply that ``read`` cannot parse.

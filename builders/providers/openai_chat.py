@@ -6,8 +6,8 @@ Selected with ``provider=openai_chat`` or ``provider=vllm``; called by the sampl
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import answer_parts
@@ -15,7 +15,8 @@ from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.bearer_tokens import BearerTokens
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
-from bestofn.builders.providers.wire_values import as_object, content_of, token_count
+from bestofn.builders.providers.reply_models import oddities
+from bestofn.builders.providers.wire_values import as_object, content_of, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
@@ -23,6 +24,10 @@ from bestofn.builders.sampling.samples import shared_usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from openai.types import ReasoningEffort
+    from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+    from openai.types.shared_params.response_format_json_schema import JSONSchema
 
     from bestofn.builders.providers.batch_apis import OpenAIBatches
     from bestofn.builders.providers.sdk_transport import ClientSettings
@@ -113,24 +118,28 @@ class OpenAIChat(HttpBatchService):
         """Return the request body; see ``HttpService.body``."""
         request = request_for_wire(request)
         sampling = request.sampling
-        given = {
+        limit = {self._max_tokens_field: sampling.max_tokens}
+        body: CompletionCreateParamsNonStreaming = {
+            "model": self.model,
+            "messages": cast("Iterable[ChatCompletionMessageParam]", [_sent(message) for message in request.messages]),
             "n": n if n > 1 else None,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            self._max_tokens_field: sampling.max_tokens,
+            "max_tokens": limit.get("max_tokens"),
+            "max_completion_tokens": limit.get("max_completion_tokens"),
             "stop": list(sampling.stop) or None,
             "seed": sampling.seed,
-            "reasoning_effort": sampling.effort,
+            "reasoning_effort": cast("ReasoningEffort", sampling.effort),
             "logprobs": sampling.logprobs or None,
-            "tools": [dict(tool) for tool in request.tools] or None,
-            "tool_choice": request.tool_choice if request.tools and request.tool_choice != "auto" else None,
         }
-        body: dict[str, object] = {"model": self.model, "messages": [_sent(message) for message in request.messages]}
-        body.update({key: value for key, value in given.items() if value is not None})
+        if request.tools:
+            body["tools"] = cast("list[ChatCompletionToolUnionParam]", [dict(tool) for tool in request.tools])
+        if request.tools and request.tool_choice != "auto":
+            body["tool_choice"] = request.tool_choice
         if request.schema is not None:
-            schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
+            schema: JSONSchema = {"name": "answer", "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body | dict(sampling.extra)
+        return without_none(body) | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""
@@ -168,6 +177,12 @@ class OpenAIChat(HttpBatchService):
             request_id=reply.request_id or str(value.get("id") or ""),
             detail=parts.detail,
         )
+
+    def oddities(self, value: JsonObject) -> str:
+        """Name what is wrong in a reply; see ``HttpService.oddities``."""
+        from openai.types.chat import ChatCompletion
+
+        return oddities(value, ChatCompletion)
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""

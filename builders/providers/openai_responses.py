@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
@@ -16,13 +16,17 @@ from bestofn.builders.formats.tool_calls import call_from_responses, call_to_res
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.openai_chat import OpenAIChat
-from bestofn.builders.providers.wire_values import as_object, token_count
+from bestofn.builders.providers.reply_models import oddities
+from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from openai.types.responses import ResponseInputParam, ToolParam
+    from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+    from openai.types.shared_params import Reasoning
 
     from bestofn.builders.providers.batch_apis import OpenAIBatches
     from bestofn.builders.providers.sdk_transport import ClientSettings
@@ -135,27 +139,27 @@ class OpenAIResponses(HttpBatchService):
         """Return the request body; see ``HttpService.body``."""
         request = request_for_wire(request)
         sampling = request.sampling
-        reasoning = {"effort": sampling.effort, "summary": self.summary}
-        given = {
+        reasoning = without_none({"effort": sampling.effort, "summary": self.summary or None})
+        items = [item for message in request.messages for item in _items(message)]
+        body: ResponseCreateParamsNonStreaming = {
+            "model": self.model,
+            "input": cast("ResponseInputParam", items),
+            "store": False,
+            "stream": False,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "max_output_tokens": sampling.max_tokens,
-            "reasoning": {key: value for key, value in reasoning.items() if value} or None,
-            "tools": [to_responses(tool) for tool in request.tools] or None,
-            "tool_choice": request.tool_choice if request.tools and request.tool_choice != "auto" else None,
+            "reasoning": cast("Reasoning", reasoning) if reasoning else None,
             "include": ["reasoning.encrypted_content"] if request.tools and sampling.effort else None,
         }
-        body: dict[str, object] = {
-            "model": self.model,
-            "input": [item for message in request.messages for item in _items(message)],
-            "store": False,
-            "stream": False,
-        }
-        body.update({key: value for key, value in given.items() if value is not None})
+        if request.tools:
+            body["tools"] = cast("list[ToolParam]", [to_responses(tool) for tool in request.tools])
+        if request.tools and request.tool_choice != "auto":
+            body["tool_choice"] = request.tool_choice
         if request.schema is not None:
-            schema = {"type": "json_schema", "name": "answer", "schema": dict(request.schema), "strict": True}
-            body["text"] = {"format": schema}
-        return body | dict(sampling.extra)
+            schema = dict(request.schema)
+            body["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
+        return without_none(body) | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""
@@ -191,6 +195,12 @@ class OpenAIResponses(HttpBatchService):
                 detail={"output": value["output"]} if calls else {},
             )
         ]
+
+    def oddities(self, value: JsonObject) -> str:
+        """Name what is wrong in a reply; see ``HttpService.oddities``."""
+        from openai.types.responses import Response
+
+        return oddities(value, Response)
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""

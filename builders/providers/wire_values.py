@@ -7,6 +7,7 @@ the answer must have its type; otherwise the reply is unreadable.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
 
@@ -25,6 +26,11 @@ def token_count(value: object) -> int:
         note("impossible token count")
         return 0
     return int(value)
+
+
+def without_none(body: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a request body that are set."""
+    return {key: value for key, value in body.items() if value is not None}
 
 
 def as_object(value: object) -> JsonObject:
