@@ -175,7 +175,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"logit_bias": {"5": 101}}, "logit_bias"),
     ({"frequency_penalty": 3}, "frequency_penalty"),
     ({"extra_body": {"min_p": 0.1}}, "does not support min_p=0.1"),
-    ({"reasoning_effort": "high"}, "has no reasoning effort; remove this field"),
+    ({"reasoning_effort": "high"}, "have no reasoning effort; remove this field"),
     ({"reasoning_effort": "huge"}, "reasoning_effort"),
     (
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": STR}}], "tool_choice": "required"},
