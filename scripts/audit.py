@@ -157,12 +157,13 @@ async def _opinions(verifier: Verifier, items: Iterable[AuditItem]) -> dict[str,
 def _written(run: Path, sample: AuditSample, settings: dict[str, int], *, as_json: bool) -> str:
     """Write sample, disagreements, figures and page of the audit. Return the figures as text or JSON."""
     from bestofn.builders.analysis.audit import FIGURES, FOLDER, audit_figures
+    from bestofn.builders.analysis.judge_audit import judge_figures, judge_line
     from bestofn.builders.report.audit_page import audit_page
     from bestofn.builders.report.number_format import audit_rows
     from bestofn.builders.run.manifest import write_text
 
     folder = run / FOLDER
-    opinions = audit_figures(sample)
+    opinions, judges = audit_figures(sample), judge_figures(sample)
     entries = [_entry(item) for item in sample.items]
     disputed = [
         entry
@@ -171,12 +172,13 @@ def _written(run: Path, sample: AuditSample, settings: dict[str, int], *, as_jso
     ]
     write_text(folder / "sample.jsonl", _lines(entries))
     write_text(folder / "disagreements.jsonl", _lines(disputed))
-    write_text(folder / FIGURES, json.dumps({**settings, "opinions": opinions}, indent=2) + "\n")
+    write_text(folder / FIGURES, json.dumps({**settings, "opinions": opinions, "judges": judges}, indent=2) + "\n")
     write_text(folder / "audit.html", audit_page(sample, run.resolve().name, settings))
     if as_json:
         return json.dumps(opinions, indent=2)
     lines = [f"{len(sample.items):,} verdicts sampled, with {len(disputed):,} disagreements."]
     lines += [row.text for row in audit_rows(opinions)]
+    lines += map(judge_line, judges)
     lines.append(f"Mark answers yourself: open {folder / 'audit.html'}, save the marks, then")
     lines.append(f"  bestofn audit {run} marks=marks.json")
     if disputed:

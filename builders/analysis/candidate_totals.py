@@ -33,6 +33,7 @@ class Total:
 
 
 CAUSE_CHARS = 160
+MOST_METHODS = 200  # kinds of verdicts that are counted separately
 
 
 def cause_of(problem: str) -> str:
@@ -66,6 +67,8 @@ class CandidateTotals:
     )  # the reasons of these, without numbers and addresses
     reward_examples: dict[str, str] = field(default_factory=dict)  # such a reason -> the first one with its numbers
     judged: Counter[bool] = field(default_factory=Counter)  # whether the judge failed -> candidates it was asked about
+    judge_decided: int = 0  # candidates whose verdict is that of the judge
+    methods: Counter[tuple[str, str]] = field(default_factory=Counter)  # (verifier and method, outcome) -> candidates
     characters: Total = field(default_factory=Total)
     seconds: Total = field(default_factory=Total)
     usd: Total = field(default_factory=Total)  # cost of the answers
@@ -90,8 +93,19 @@ class CandidateTotals:
             self.reward_problems[cause_of(problem)] += 1
             self.reward_examples.setdefault(cause_of(problem), first_line(problem))
         self.judged.update([one.judge_failed for one in candidates if one.judge_failed is not None])
+        self.judge_decided += sum([one.judge_decided for one in candidates])
+        for key in [(one.decided_by, one.outcome) for one in candidates]:
+            self.methods[key if key in self.methods or len(self.methods) < MOST_METHODS else ("others", key[1])] += 1
         self.characters.add([one.characters for one in candidates])
         self.seconds.add([one.seconds for one in candidates])
+
+    @property
+    def outcomes_by_method(self) -> dict[str, Counter[str]]:
+        """The number of candidates per outcome for each verifier and method, the most frequent first."""
+        methods: dict[str, Counter[str]] = {}
+        for (method, outcome), count in self.methods.items():
+            methods.setdefault(method, Counter())[outcome] += count
+        return dict(sorted(methods.items(), key=lambda item: (-item[1].total(), item[0])))
 
     @property
     def total_usd(self) -> float | None:

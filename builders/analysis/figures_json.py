@@ -105,6 +105,14 @@ class ProblemJson(TypedDict):
     remedy: str
 
 
+class JudgeUseJson(TypedDict):
+    """How often a judge was asked about a candidate, decided its verdict, or gave no valid reply."""
+
+    asked: int
+    decided: int
+    failed: int
+
+
 class RunJson(RatesJson):
     """All figures of one run. ``pairs`` is None if the run has no table of pairs."""
 
@@ -114,6 +122,8 @@ class RunJson(RatesJson):
     records: int
     outcomes: dict[str, int]
     disagreements: int  # candidates that abstain because their program fails in one of two runs
+    by_method: dict[str, dict[str, int]]  # verifier and its method -> outcome -> candidates
+    judge: JudgeUseJson
     by_split: dict[str, RatesJson]
     by_index: dict[int, IndexJson]
     pass_at: list[CurvePointJson]
@@ -134,6 +144,8 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "records": figures.candidates,
         "outcomes": dict(figures.outcomes),
         "disagreements": figures.disagreements,
+        "by_method": {method: dict(outcomes) for method, outcomes in figures.totals.outcomes_by_method.items()},
+        "judge": judge_use(figures),
         **_rates(figures, None, resamples),
         "by_split": {split: _rates(figures, split, resamples) for split in figures.by_split},
         "by_index": _by_index(figures),
@@ -145,6 +157,12 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "problems": [{"fact": one.fact, "remedy": one.remedy} for one in problems(figures)],
         "audit": list(figures.audit),
     }
+
+
+def judge_use(figures: RunFigures) -> JudgeUseJson:
+    """Return how often a judge was asked about the candidates of a run."""
+    totals = figures.totals
+    return {"asked": totals.judged.total(), "decided": totals.judge_decided, "failed": totals.judged[True]}
 
 
 def _rates(figures: RunFigures, split: str | None, resamples: int) -> RatesJson:

@@ -51,6 +51,18 @@ class CandidateRecord(NamedTuple):
     judging_usd: float | None  # cost of the requests of the judge and the reward
     prompt_tokens: int | None
     completion_tokens: int | None
+    verifier: str  # name of the verifier that decided
+    method: str  # how it decided; "" if it has only one method
+
+    @property
+    def decided_by(self) -> str:
+        """The verifier that decided, and its method."""
+        return f"{self.verifier} · {self.method}" if self.method else self.verifier
+
+    @property
+    def judge_decided(self) -> bool:
+        """Whether the verdict is that of a judge."""
+        return self.judge_failed is False and self.verifier.startswith("judge")
 
     @property
     def conclusive(self) -> bool:
@@ -121,6 +133,8 @@ class TableRow(NamedTuple):
     is_superseded: bool | None = None
     first_status: str | None = None
     is_retried: bool | None = None
+    verifier_name: str | None = None
+    verification_method: str | None = None
 
 
 def query_records(path: Path) -> Iterator[QueryRecord]:
@@ -218,6 +232,8 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         judging_usd=_sum(row.verification_cost_usd, row.reward_cost_usd),
         prompt_tokens=row.usage_prompt_tokens,
         completion_tokens=row.usage_completion_tokens,
+        verifier=row.verifier_name or "",
+        method=row.verification_method or "",
     )
 
 

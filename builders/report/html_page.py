@@ -15,10 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bestofn.builders.analysis.figures_json import judge_use
 from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.records import Row
-from bestofn.builders.report.number_format import audit_rows, percent
+from bestofn.builders.report.number_format import audit_rows, judge_text, percent
 from bestofn.builders.report.page_parts import PART_QUERIES, Parts, packed
 from bestofn.builders.report.run_charts import charts_of_run
 from bestofn.builders.report.words import WORDS, explanation_of
@@ -138,6 +139,11 @@ def details_html(figures: RunFigures) -> Markup:
         largest_k=curve[-1].k if curve else 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),
+        methods=[
+            (method, [outcomes[name] for name in OUTCOMES])
+            for method, outcomes in figures.totals.outcomes_by_method.items()
+        ],
+        judge=judge_text(judge_use(figures)),
         charts=[figure_of(title, chart) for title, chart in charts_of_run(figures)],
     )
 

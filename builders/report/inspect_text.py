@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bestofn.builders.analysis.figures_json import RatesJson, RunJson
+from bestofn.builders.analysis.run_figures import OUTCOMES
 from bestofn.builders.formats.terminal_text import escaped_value
-from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, percent, rate
+from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, judge_text, percent, rate
 from bestofn.builders.report.terminal import console, print_table, table
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def print_run(run: RunJson) -> None:
     outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(run["outcomes"].items()))
     output.print(f"\n{run['queries']:,} queries, {run['records']:,} candidates: {outcomes}", highlight=False)
     print_table(_splits(run))
+    if len(run["by_method"]) > 1:
+        print_table(_methods(run))
     print_table(_indices(run))
     if run["pass_at"]:
         print_table(_curve(run))
@@ -51,7 +54,7 @@ def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
 
 
 def notes(run: RunJson) -> list[str]:
-    """Return one line each about coverage, refusals, quality, pairs (if the run has pairs), cost and each problem."""
+    """Return lines about coverage, refusals, quality, judge, audit, pairs, cost and problems, if the run has them."""
     quality, refusals = run["quality"], run["refusals"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in refusals["by_type"].items())
     return [
@@ -59,11 +62,16 @@ def notes(run: RunJson) -> list[str]:
         f"Refusals: {refusals['count']:,}{f' ({kinds})' if kinds else ''}.",
         f"Quality:  {quality['empty']:,} empty, {quality['truncated']:,} truncated, {quality['repeats']:,} repeats, "
         f"{quality['errors']:,} failed to generate.",
+        *_judge(run),
         *_audit(run),
         *_pairs(run),
         _cost(run),
         *(f"Problem:  {one['fact']} {one['remedy']}" for one in run["problems"]),
     ]
+
+
+def _judge(run: RunJson) -> list[str]:
+    return [f"Judge:    {text}"] if (text := judge_text(run["judge"])) else []
 
 
 def _audit(run: RunJson) -> list[str]:
@@ -110,6 +118,13 @@ def _indices(run: RunJson) -> Table:
     made = table("By candidate index", "Index", "Candidates", "Verified", "Rate")
     for index, part in run["by_index"].items():
         made.add_row(str(index), f"{part['records']:,}", f"{part['verified']:,}", percent(part["rate"]))
+    return made
+
+
+def _methods(run: RunJson) -> Table:
+    made = table("Verdicts by verifier and method", "Method", *OUTCOMES)
+    for method, outcomes in run["by_method"].items():
+        made.add_row(method or MISSING, *(f"{outcomes.get(outcome, 0):,}" for outcome in OUTCOMES))
     return made
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bestofn.builders.analysis.audit import ErrorRateJson, OpinionJson
+from bestofn.builders.analysis.figures_json import JudgeUseJson
 from bestofn.builders.statistics.estimators import CurvePoint
 
 MISSING = "–"
@@ -46,6 +47,13 @@ def dollars(value: float | None) -> str:
     if 0 < value < 0.001:
         return f"${value:.5f}"
     return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+
+
+def judge_text(use: JudgeUseJson) -> str:
+    """Return how often the judge was asked, as a sentence; "" if it was never asked."""
+    if not use["asked"]:
+        return ""
+    return f"asked about {use['asked']:,} candidates, decided {use['decided']:,}, failed {use['failed']:,}."
 
 
 class AuditRow(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 PARTLY = (
     *("CFG_1", "CFG_3", "CFG_4", "CFG_5", "CFG_6", "CFG_9", "CFG_10", "REG_1", "REG_2"),
     *("ANA_1", "ANA_4", "ANA_5", "ANA_7", "ANA_8", "OUT_1", "OUT_4", "OUT_6", "OUT_7", "OUT_8"),
-    *("EPI_1", "VER_1", "VER_2", "VER_7", "VER_8", "MATH_2", "MATH_6", "CODE_1", "CODE_2", "CODE_6", "JDG_1", "JDG_6"),
+    *("EPI_1", "VER_1", "VER_2", "MATH_2", "MATH_6", "CODE_1", "CODE_2", "CODE_6", "JDG_1"),
 )
 """Rows whose tests cover only a part of the criterion, or whose criterion was not compared with its tests again."""
 
@@ -144,8 +144,9 @@ VER_6 accuracy on labelled sets
   verifiers/test_tool_verifier.py: the_labelled_set_has_200_pairs
 VER_7 audit of verdicts
   builders/analysis/test_audit.py: rates_hold_for_all_verdicts_although_queries_differ_in_size
-  scripts/test_audit.py: without_a_second_opinion_the_sample_and_the_page_are_written
+  scripts/test_audit.py: without_a_second_opinion_the_sample_and_the_page_are_written, the_methods_of_verdicts_and_the_use_of_the_judge_are_shown, a_judge_is_asked_once_per_answer_and_its_disagreements_are_listed
 VER_8 verify answers that exist
+  builders/api/test_datasets.py: the_command_verifies_json_lines_in_place, the_command_writes_a_copy_of_parquet, a_dataset_of_the_hub_is_verified
   builders/stages/test_generate.py: recorded_answers_become_candidates
 MATH_1 the final answer of a text
   verifiers/test_math_extraction.py: final_answer, there_are_as_many_cases_as_promised
@@ -216,6 +217,7 @@ JDG_5 rubrics, pairs and lists
   reward/test_judges.py: a_fair_judge_orders_the_siblings
 JDG_6 bias and calibration of judges
   builders/analysis/test_judge_report.py: a_length_biased_pointwise_judge_is_found, calibration_by_hand, a_judge_that_prefers_its_own_answers_is_found
+  scripts/test_audit.py: the_judge_of_a_run_is_measured_against_the_marks_of_a_person
 JDG_7 planted verdicts
   verifiers/test_judge_verifier.py: a_verdict_planted_in_the_candidate_is_never_taken, the_candidate_cannot_close_its_fence
 JDG_8 a conclusive verdict stays

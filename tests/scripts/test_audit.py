@@ -11,8 +11,8 @@ from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.report.hub_card import card
-from bestofn.builders.report.inspect_text import notes
+from bestofn.builders.report.hub_card import CardTexts, card
+from bestofn.builders.report.inspect_text import notes, print_run
 from bestofn.builders.run import manifest
 from bestofn.scripts import report
 from bestofn.scripts.audit import audit
@@ -86,6 +86,57 @@ def test_the_marks_of_a_person_are_read_and_earlier_opinions_are_kept(folder: Pa
     assert len(lines(folder / "audit" / "sample.jsonl")) == 10  # the size of the sample comes from the marks
 
 
+def test_the_judge_of_a_run_is_measured_against_the_marks_of_a_person(tmp_path: Path) -> None:
+    """The judge passes long answers. The person calls every answer right, so the judge agrees with half of them."""
+
+    def judged_by_length(row: dict) -> dict:
+        for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):
+            passes = verdict["outcome"] == "pass"
+            candidate["messages"] = [{"role": "assistant", "content": "x" * (900 if passes else 100)}]
+            candidate["model"] = "j" if passes else "other"
+            verdict.update(verifier="judge", confidence=0.9, detail={"judge_model": "j"})
+        return row
+
+    folder = write_run(tmp_path / "run", count=20, tools=False, change=judged_by_length)
+    run(folder, "sample=20")
+    sample = lines(folder / "audit" / "sample.jsonl")
+    file = tmp_path / "marks.json"
+    file.write_text(json.dumps({"sample": 20, "seed": 0, "marks": {row["id"]: "right" for row in sample}}))
+    text = run(folder, f"marks={file}")
+    assert "judge j against person: 50.0 % equal (29.9–70.1) of 20" in text
+    (judge,) = json.loads((folder / "audit" / "audit.json").read_text())["judges"]
+    assert judge["length_bias"] == pytest.approx(1.0)
+    assert judge["self_preference"] == 1.0
+    assert judge["brier"] == pytest.approx((0.01 + 0.81) / 2)
+    assert judge["ece"] == pytest.approx(0.4)
+    assert judge["kappa"] == 0.0
+
+
+def test_the_methods_of_verdicts_and_the_use_of_the_judge_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def partly_judged(row: dict) -> dict:
+        for place, verdict in enumerate(row["verdicts"]):
+            asked = {"llm_judge_used": True, "llm_judge_failed": place == 1}
+            judge = {"verifier": "judge", "outcome": "pass", "detail": asked}
+            verdict.update(judge if place == 0 else {"verifier": "math", "outcome": "abstain", "detail": asked})
+            if place > 1:
+                verdict.update(outcome="fail", detail={"method": "numeric"})
+        return row
+
+    folder = write_run(tmp_path / "run", count=5, tools=False, change=partly_judged)
+    figures = to_json(figures_of_run(folder))
+    assert figures["by_method"] == {"math · numeric": {"fail": 10}, "judge": {"pass": 5}, "math": {"abstain": 5}}
+    assert figures["judge"] == {"asked": 10, "decided": 5, "failed": 5}
+    print_run(figures)
+    shown = capsys.readouterr().out
+    assert "math · numeric" in shown
+    assert "Judge:    asked about 10 candidates, decided 5, failed 5." in shown
+    page = report.write(folder, folder / "r.html").read_text("utf-8")
+    assert "<td>math · numeric</td><td>0</td><td>10</td>" in page
+    assert "judge: asked about 10 candidates, decided 5, failed 5." in page
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -119,5 +170,5 @@ def test_the_figures_are_in_inspect_report_and_card(folder: Path) -> None:
     files = {
         path.relative_to(folder).as_posix(): path for path in folder.glob("*/*.parquet") if "shards" not in str(path)
     }
-    text = card(files, manifest.read(folder), figures, {}, repo="me/x", title="x", license="mit")
+    text = card(files, manifest.read(folder), figures, {}, CardTexts("me/x", "x", "mit"))
     assert "| math | 0.0 % (" in text
