@@ -58,6 +58,13 @@ class Run:
             raise ConfigError(f"{self.folder} has no table {view!r}. `bestofn status {self.folder}` shows its state.")
         return load_dataset("parquet", data_files=files)
 
+    def save_to_disk(self, folder: str | Path, *views: str) -> None:
+        """Save the tables ``views``, by default all, for ``datasets.load_from_disk``: one folder per table."""
+        from bestofn.builders.tables.views import VIEWS
+
+        for view in views or [name for name in VIEWS if any((self.folder / name).glob("*.parquet"))]:
+            self.table(view).save_to_disk(str(Path(folder) / view))
+
     def inspect(self) -> dict[str, object]:
         """Return the figures of the run: verified rates, pass@k with intervals, pairs and cost."""
         from bestofn.builders.analysis.figures_json import to_json

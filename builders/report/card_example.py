@@ -42,8 +42,9 @@ def _first_rows(files: Sequence[Path]) -> Iterator[Row]:
                 return
 
 
-def _text(messages: Sequence[JsonObject | str | bytes]) -> str:
+def _text(conversation: str | Sequence[JsonObject | str | bytes]) -> str:
     """Return a conversation as text: per message its role, its content and its tool calls."""
+    messages = json.loads(conversation) if isinstance(conversation, str) else conversation
     return "\n".join(f"{one['role']}: {_content(one)}" for one in map(decoded_message, messages))
 
 

@@ -35,7 +35,7 @@ VIEWS = {  # view -> description of one row
     "grpo": "one prompt with its reference (`GRPOTrainer`)",
     "candidates": "one answer with its verdict, reward, cost and time",
 }
-DATASETS = {"Json": "4.7.0", "List": "4.0.0"}  # type of a column -> first version of ``datasets`` that reads it
+JSON_SINCE = "4.7.0"  # first version of ``datasets`` that reads the type Json
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 MORE_PAIRS = "dpo_"  # prefix of the configs of ``hub.pairings``
@@ -189,11 +189,11 @@ def _first_file(sides: Mapping[str, Sequence[Path]]) -> Path:
 
 
 def _datasets_version(views: Views) -> str:
-    """Return the first version of ``datasets`` that reads all tables."""
+    """Return the first version of ``datasets`` that reads all tables; "" if the tables have only types of Arrow."""
     types = "".join(
         str((read_schema(_first_file(sides)).metadata or {}).get(b"huggingface")) for sides in views.values()
     )
-    return next(version for kind, version in DATASETS.items() if f'"{kind}"' in types or kind == "List")
+    return JSON_SINCE if '"Json"' in types else ""
 
 
 def _citation(texts: CardTexts, described: Row) -> str:

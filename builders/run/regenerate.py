@@ -293,15 +293,30 @@ def _publish(run: Run, out: Path) -> None:
     The manifest keeps the original configuration of the run and lists all regenerations.
     """
     own = manifest.read(out)
+    ready = sorted((out / "regenerations").glob("*/ready.json"))
+    _back_up(run.config.get("flat_file"), ready)
     finish_run(run, shards.parts_of(out))
     described = manifest.read(out)
-    ready = sorted((out / "regenerations").glob("*/ready.json"))
     records = [manifest.read_json(path) for path in [*(out / "regenerations").glob("*/done.json"), *ready]]
     records.sort(key=lambda record: str(record.get("at")))
     described |= {"config": own.get("config", described["config"]), "regenerations": records}
     manifest.write(out, described)
     for path in ready:
         path.rename(path.with_name("done.json"))
+
+
+def _back_up(flat_file: str | None, ready: Sequence[Path]) -> None:
+    """Copy the flat file, as it was before the ``ready`` regenerations, to FILE.bak.
+
+    The first copy is in the folder of the regeneration, so that an interrupted command does not back up the new file.
+    """
+    if not flat_file or not ready or not Path(flat_file).exists():
+        return
+    before = ready[0].with_name("flat_file.bak")
+    if not before.exists():
+        shutil.copyfile(flat_file, unfinished := before.with_suffix(".tmp"))
+        unfinished.replace(before)
+    shutil.copyfile(before, f"{flat_file}.bak")
 
 
 def _features() -> Features:

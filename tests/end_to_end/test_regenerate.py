@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,46 @@ def test_failed_candidates_are_sampled_again_and_the_others_of_their_query_are_n
     build(compose(command))
     assert server.requests == 0
     assert rows_of(out) == after, "the same build leaves the regenerated candidates in place"
+
+
+def test_the_flat_file_is_replaced_in_place_and_backed_up(built, tmp_path, monkeypatch) -> None:
+    """Documents A and B: only failing rows change, all other rows are equal, and the backup equals the original."""
+    out, server, command = built
+    flat = tmp_path / "results" / "run.parquet"
+    build(compose([*command, f"flat_file={flat}"]))
+    original, before = flat.read_bytes(), pq.read_table(flat).to_pylist()
+    assert server.requests == 0
+    monkeypatch.setattr(regenerating, "finish_run", stopped_after(regenerating.finish_run))
+    with pytest.raises(KeyboardInterrupt):
+        run([str(out), "where=failed+split:math", "max=3"])
+    monkeypatch.undo()
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    run([str(out), "where=failed+split:math", "max=3"])
+    assert flat.with_name("run.parquet.bak").read_bytes() == original, "also after an interruption"
+    after = pq.read_table(flat).to_pylist()
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old["attempt"] != new["attempt"]]
+    assert len(changed) == 3
+    for old, new in changed:
+        assert (old["query_id"], old["candidate_idx"]) == (new["query_id"], new["candidate_idx"])
+        assert (old["verification_status"], new["previous_status"], new["regen_count"]) == ("fail", "fail", 1)
+        assert new["output_messages"] != old["output_messages"]
+        assert new["timestamp"] >= old["timestamp"]
+        assert new["quality_answer_length"] == len(new["answer"])
+    kept = [(old, new) for old, new in zip(before, after, strict=True) if old["attempt"] == new["attempt"]]
+    of_query = {"rank", "group_pass_rate", "answer_cluster", "is_duplicate_of"}  # they depend on the siblings
+    assert all({**old, **dict.fromkeys(of_query)} == {**new, **dict.fromkeys(of_query)} for old, new in kept)
+    metadata = [pq.read_schema(file).metadata for file in (flat, flat.with_name("run.parquet.bak"))]
+    assert metadata[0][b"model"] == metadata[1][b"model"]
+
+
+def stopped_after(finish: Callable[..., object]) -> Callable[..., object]:
+    """``finish``, after which the process is interrupted."""
+
+    def interrupted(*arguments: object) -> object:
+        finish(*arguments)
+        raise KeyboardInterrupt
+
+    return interrupted
 
 
 def test_a_failed_request_replaces_no_answer_and_the_command_does_not_succeed(built) -> None:
