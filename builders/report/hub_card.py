@@ -88,7 +88,7 @@ def card(files: Files, described: Row, figures: RunJson, plots: Mapping[str, str
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     environment.filters["cell"] = _cell
     template = environment.from_string((Path(__file__).parent / "card.md").read_text("utf-8"))
-    views = _files_by_view(files)
+    views = files_by_view(files)
     candidates = Candidates.read(views.get("candidates", {}).get("data", []))
     values = {
         "header": "---\n" + yaml_text(_header(views, described, figures, texts, candidates)) + "---",
@@ -113,10 +113,6 @@ def _header(
     views: Views, described: Row, figures: RunJson, texts: CardTexts, candidates: Candidates
 ) -> dict[str, object]:
     """Return the YAML header of the card, without the entries that are unknown."""
-    configs: list[ConfigHeader] = [
-        {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in views.items()
-    ]
-    configs[0]["default"] = True
     header: CardHeader = {
         "pretty_name": texts.title,
         "license": texts.license,
@@ -127,9 +123,18 @@ def _header(
         "task_categories": ["text-generation", "reinforcement-learning"],
         "tags": ["preference", "best-of-n", "verified", "synthetic", "trl", "bestofn"],
         "size_categories": [size_category(int(described.get("queries") or 0))],
-        "configs": configs,
+        "configs": configs_of(views),
     }
     return {key: value for key, value in header.items() if value}
+
+
+def configs_of(views: Views) -> list[ConfigHeader]:
+    """Return the configs of the upload; the first is the default."""
+    configs: list[ConfigHeader] = [
+        {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in views.items()
+    ]
+    configs[0]["default"] = True
+    return configs
 
 
 def size_category(queries: int) -> str:
@@ -253,7 +258,7 @@ def _split(name: str, part: RatesJson) -> dict[str, str]:
     }
 
 
-def _files_by_view(files: Files) -> Views:
+def files_by_view(files: Files) -> Views:
     """Return the files as ``{view: {side: files}}``. The side ``train`` comes before the other sides."""
     views: Views = {path.partition("/")[0]: {} for path in files}
     for path, file in sorted(files.items(), key=lambda item: file_side(item[1]) != "train"):

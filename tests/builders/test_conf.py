@@ -9,15 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.composition import compose, conf_folder
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.run import pipeline
+from bestofn.scripts import build
 from bestofn.scripts.main import COMMANDS
+from tests.commands import restored_process
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
+GROUPS = (
+    *("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs"),
+    "executor",
+    "hub",
+    "log",
+)
 CALM = {"provider": "scripted", "sandbox": "none", "executor": "local"}
 SETTINGS = {  # what a choice cannot know by itself
     "dataset": ["dataset.path=rows.jsonl"],
@@ -85,6 +93,20 @@ def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Pat
     config = compose(overrides)
     assert unset(config) == []
     assert created(config, tmp_path).stages
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", choices("experiment"))
+def test_the_resolved_configuration_of_every_experiment_is_printed(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with restored_process():
+        monkeypatch.setattr(sys, "argv", ["bestofn"])
+        build.main([f"experiment={name}", "provider=scripted", "--cfg", "job", "--resolve"])
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed["n"] >= 1
+    assert "${" not in str({key: value for key, value in printed.items() if key != "notes"})
+    assert "???" not in str(printed)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from datasets import load_dataset
 
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.query_records import TableRow, record_of_rows
@@ -116,7 +117,7 @@ def test_the_flat_file_is_replaced_in_place_and_backed_up(built, tmp_path, monke
     """Documents A and B: only failing rows change, all other rows are equal, and the backup equals the original."""
     out, server, command = built
     flat = tmp_path / "results" / "run.parquet"
-    build(compose([*command, f"flat_file={flat}"]))
+    build(compose([*command, f"flat_file={flat}", "notes='Why: größer\n100 %'"]))
     original, before = flat.read_bytes(), pq.read_table(flat).to_pylist()
     assert server.requests == 0
     monkeypatch.setattr(regenerating, "finish_run", stopped_after(regenerating.finish_run))
@@ -138,8 +139,11 @@ def test_the_flat_file_is_replaced_in_place_and_backed_up(built, tmp_path, monke
     kept = [(old, new) for old, new in zip(before, after, strict=True) if old["attempt"] == new["attempt"]]
     of_query = {"rank", "group_pass_rate", "answer_cluster", "is_duplicate_of"}  # they depend on the siblings
     assert all({**old, **dict.fromkeys(of_query)} == {**new, **dict.fromkeys(of_query)} for old, new in kept)
-    metadata = [pq.read_schema(file).metadata for file in (flat, flat.with_name("run.parquet.bak"))]
-    assert metadata[0][b"model"] == metadata[1][b"model"]
+    for file in (flat, flat.with_name("run.parquet.bak"), *out.glob("*/train.parquet")):
+        metadata = pq.read_schema(file).metadata
+        assert (metadata[b"model"].decode(), metadata[b"notes"].decode()) == ("mock", "Why: größer\n100 %"), file
+        assert b"huggingface" in metadata
+    assert len(load_dataset("parquet", data_files=str(flat), split="train")) == len(after)
 
 
 def stopped_after(finish: Callable[..., object]) -> Callable[..., object]:

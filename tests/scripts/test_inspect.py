@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,23 +50,63 @@ def test_figures_equal_pandas(runs: Path) -> None:
     assert low < found["rate"] < high
 
 
-def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
-    """Seven queries with 3 candidates and one with 2, counted by hand: first 4/8, any 6/8, 10 of 23 verified."""
-    marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
+def write_marks(path: Path, marks: list[str]) -> Path:
+    """Write a table with only the required columns: one query per entry of ``marks``, one candidate per digit."""
     rows = [
         {"query_id": f"q{q}", "candidate_idx": i, "split": "math" if q < 4 else "code", "is_verified": mark == "1"}
         for q, row in enumerate(marks)
         for i, mark in enumerate(row)
     ]
-    path = tmp_path / "bare.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
-    found = to_json(figures_of_run(path), resamples=50)
+    return path
+
+
+def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
+    """Seven queries with 3 candidates and one with 2, counted by hand: first 4/8, any 6/8, 10 of 23 verified."""
+    marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
+    found = to_json(figures_of_run(write_marks(tmp_path / "bare.parquet", marks)), resamples=50)
     assert (found["queries"], found["records"], found["verified"]) == (8, 23, 10)
     assert (found["first"], found["best_of_n"], found["coverage"]) == (4 / 8, 6 / 8, 7 / 8)
     assert found["by_split"]["math"]["rate"] == 7 / 12
     assert found["picked"] is None
     assert found["pairs"] is None
     assert found["cost"]["usd"] is None
+
+
+GOLDEN = """
+8 queries, 24 candidates: 13 fail, 11 pass
+Verification
+Split Queries Candidates Verified (95 %) First Best of N By reward
+code 4 12 33.3 % 25.0 % 50.0 % –
+math 4 12 58.3 % 75.0 % 100.0 % –
+all 8 24 45.8 % 50.0 % 75.0 % –
+By candidate index
+Index Candidates Verified Rate
+0 8 4 50.0 %
+1 8 3 37.5 %
+2 8 4 50.0 %
+pass@k over 8 queries
+k pass@k 95 %
+1 45.8 %
+2 66.7 %
+3 75.0 %
+Coverage: 100.0 % of the queries have all 3 candidates.
+Refusals: 0.
+Quality: 0 empty, 0 truncated, 0 repeats, 0 failed to generate.
+Cost: no price known; 0 prompt + 0 completion tokens.
+"""
+
+
+def test_the_text_of_twenty_four_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file with only the required columns; every figure is counted by hand. Intervals are left out."""
+    marks = ["100", "110", "111", "001", "000", "011", "000", "101"]
+    write_marks(tmp_path / "bare.parquet", marks)
+    main([str(tmp_path / "bare.parquet"), "resamples=50"])
+    shown = re.sub(r"\(?\d+\.\d–\d+\.\d\)?", "", capsys.readouterr().out)
+    lines = [" ".join(line.split()) for line in shown.splitlines() if re.search(r"\w", line)]
+    expected = GOLDEN.split("\n")[1:-1]
+    assert lines[1 : 1 + len(expected)] == expected
+    assert "bare" in lines[0]
 
 
 def test_one_run_on_a_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,6 +112,23 @@ def test_both_forms_of_the_same_experiment_are_the_same() -> None:
     assert overrides_of(flat) == overrides_of(nested)
 
 
+@pytest.mark.parametrize("path", NESTED)
+def test_every_nested_key_means_its_flat_key(path: str) -> None:
+    values = {"dataset": "gsm8k", "splits": "math", "streaming": False, "generator": "claude", "output": "a/b.parquet"}
+    value = values.get(NESTED[path], 7)
+    group, key = path.split(".")
+    assert overrides_of({group: {key: value}}) == overrides_of({NESTED[path]: value}) != overrides_of({})
+
+
+@pytest.mark.parametrize(
+    ("generator", "target"),
+    [("openai", "OpenAIResponses"), ("claude", "AnthropicMessages"), ("local", "OpenAIChat")],
+)
+def test_the_generator_chooses_the_provider(generator: str, target: str) -> None:
+    config = composed(overrides_of({"generator": generator, "model": "m"}))
+    assert config["provider"]["_target_"].rpartition(".")[2] == target
+
+
 def test_every_flat_key_changes_something() -> None:
     values = yaml.safe_load(FLAT_FILE) | {"offset": 5, "min_query_chars": 3, "seed": 7, "checkpoint_every": 9}
     values |= {"budget_usd": 4.5}

@@ -78,10 +78,12 @@ def test_own_prices_lie_over_the_shipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queries", "n", "calls", "usd"),
-    [(300, 4, "1,200", "12.00"), (2_500, 4, "10,000", "100.00"), (10_000, 8, "80,000", "800.00")],
+    ("name", "calls", "usd"),
+    [("baseline", "1,200", "12.00"), ("math_focused", "10,000", "100.00"), ("high_throughput", "80,000", "800.00")],
 )
-def test_the_documented_presets_at_a_cent_a_call(queries, n, calls, usd) -> None:
+def test_the_documented_presets_at_a_cent_a_call(name: str, calls: str, usd: str) -> None:
+    config = compose([f"experiment=baseline/{name}"])
+    n, queries = config["n"], config["dataset"]["max_queries"]
     ledger = Ledger(prices={"m": {"call": 0.01}})
     forecast = estimate(Stage(Plan("m", n, n)), queries=queries, prompt_characters=40 * queries, ledger=ledger)
     assert f"= {calls} calls of m" in str(forecast)

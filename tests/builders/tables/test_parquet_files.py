@@ -18,7 +18,7 @@ from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import hub
-from bestofn.builders.report.hub_card import header
+from bestofn.builders.report.hub_card import configs_of, files_by_view
 from bestofn.builders.tables import parquet_files, shards, writer
 from bestofn.builders.tables.parquet_files import Writer, file_side, table_files
 from bestofn.builders.training.settings import TrainingSettings
@@ -152,10 +152,7 @@ def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path
 
 
 def test_the_card_lists_every_file_of_a_side_as_one_split(whole: Path, split: Path) -> None:
-    described = json.loads((split / "manifest.json").read_text())
-    of_whole, of_split = (
-        header(hub.data_files(run), described, title="sums", license="mit")["configs"] for run in (whole, split)
-    )
+    of_whole, of_split = (configs_of(files_by_view(hub.data_files(run))) for run in (whole, split))
     for one, several in zip(of_whole, of_split, strict=True):
         assert one["config_name"] == several["config_name"]
         assert [file["split"] for file in one["data_files"]] == [file["split"] for file in several["data_files"]]
