@@ -2,7 +2,7 @@
 
 The voice is measured by the persona's markers: how many there are, and how many leak into code. The persona of the
 first run is used, unless ``persona=NAME`` or ``persona=FILE`` selects another. The markers of this persona are counted
-in all runs, also in baselines that have no persona. ``bestofn compare BASELINE RUN`` shows the effect on accuracy.
+in all runs, also in baselines that have no persona. The accuracy of the first run is compared with each other run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -17,13 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.run import manifest
 from bestofn.scripts.catalogue import VOICE
+from bestofn.scripts.compare import compared, text
 
+log = logging.getLogger(__name__)
 COLUMNS = ("query_id", "split", "answer", "is_superseded")
 
 if TYPE_CHECKING:
+    from bestofn.builders.analysis.comparison import Comparison
     from bestofn.builders.analysis.voice import JudgedVoice, VoiceReport
     from bestofn.builders.records import Persona
 
@@ -59,8 +63,22 @@ def voice(arguments: Arguments) -> str:
         entries = {path: dataclasses.asdict(report) for path, report in reports.items()}
         for path, report in judged.items():
             entries[path]["judged"] = dataclasses.asdict(report)
+        for path, comparison in _accuracy(paths).items():
+            entries[path]["first_run_compared"] = dataclasses.asdict(comparison)
         return json.dumps(entries, indent=2)
-    return f"persona {persona.name}, {len(persona.markers)} markers\n\n" + table(reports, judged)
+    effects = [text(path, str(paths[0]), comparison) for path, comparison in _accuracy(paths).items()]
+    return "\n\n".join([f"persona {persona.name}, {len(persona.markers)} markers", table(reports, judged), *effects])
+
+
+def _accuracy(paths: Sequence[Path]) -> dict[str, Comparison]:
+    """Compare the first run with each other run. If two runs cannot be compared, log the reason."""
+    comparisons: dict[str, Comparison] = {}
+    for path in paths[1:]:
+        try:
+            comparisons[str(path)] = compared(path, paths[0])
+        except (ConfigError, SourceError) as error:
+            log.warning("The accuracy of %s is not compared with %s: %s", paths[0], path, error)
+    return comparisons
 
 
 def table(reports: Mapping[str, VoiceReport], judged: Mapping[str, JudgedVoice]) -> str:

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PARTLY = (
-    "ANA_8",
-    *("EPI_1", "VER_1", "VER_2", "MATH_2", "MATH_6", "CODE_1", "CODE_2", "CODE_6", "JDG_1"),
-)
+PARTLY = (*("EPI_1", "VER_1", "VER_2", "MATH_2", "MATH_6", "CODE_1", "CODE_2", "CODE_6", "JDG_1"),)
 """Rows whose tests cover only a part of the criterion, or whose criterion was not compared with its tests again."""
 
 _ROWS = """
@@ -285,7 +282,7 @@ ANA_7 documented snippets
   documents/test_forms_of_the_documents.py: snippets_run
   scripts/test_inspect.py: pandas_habits_rates_and_first_against_best, pandas_habits_refusals_and_explanations, pandas_habits_joining_runs
 ANA_8 analysis of voices
-  scripts/test_voice.py: all_runs_are_measured_with_the_persona_of_the_first
+  scripts/test_voice.py: all_runs_are_measured_with_the_persona_of_the_first, the_accuracy_with_the_persona_is_compared_with_the_baseline
 PER_1 shipped personas
   personas/test_personas.py: what_is_shipped, each_has_all_that_a_persona_needs
 PER_2 the persona is sent and not stored

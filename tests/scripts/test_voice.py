@@ -59,6 +59,36 @@ def test_all_runs_are_measured_with_the_persona_of_the_first(runs: list[str]) ->
     assert json.loads(run([*runs, "max=1", "--json"]))[runs[0]]["answers"] == 2
 
 
+def test_the_accuracy_with_the_persona_is_compared_with_the_baseline(tmp_path: Path) -> None:
+    """By hand: 4 of 8 candidates pass with the persona, 6 of 8 without; one query passes only without it."""
+    paths = [tmp_path / "gloomy", tmp_path / "plain"]
+    for path, marks in zip(paths, (["11", "10", "10", "00"], ["11", "11", "10", "10"]), strict=True):
+        rows = [
+            {
+                "query_id": f"q{q}",
+                "split": "math",
+                "candidate_idx": i,
+                "answer": f"{GLOOMY} {i}",
+                "is_verified": m == "1",
+            }
+            for q, of_query in enumerate(marks)
+            for i, m in enumerate(of_query)
+        ]
+        (path / "candidates").mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows), path / "candidates" / "data.parquet")
+    words = [*map(str, paths), "persona=marvin"]
+    effect = json.loads(run([*words, "--json"]))[str(paths[1])]["first_run_compared"]
+    change = {one["name"]: (one["before"], one["after"]) for one in effect["differences"]}
+    assert change["pass rate"] == (6 / 8, 4 / 8)
+    assert change["any of N"] == (1.0, 3 / 4)
+    low, high = next(one["interval"] for one in effect["differences"] if one["name"] == "pass rate")
+    assert low < -0.25 < high
+    assert (effect["only_first_won"], effect["only_second_won"]) == (1, 0)
+    shown = run(words)
+    assert f"{paths[0]}  compared with  {paths[1]}" in shown
+    assert "McNemar p" in shown
+
+
 def test_another_persona_can_be_named(runs: list[str]) -> None:
     assert run([runs[1], "persona=marvin"]).startswith("persona marvin")
 
