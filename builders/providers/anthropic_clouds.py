@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bestofn.builders.errors import require
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.limiter import RateLimits
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ class BedrockMessages(AnthropicCloud):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = None,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         free: bool | None = None,
         raw_log: str | None = None,
@@ -81,7 +84,9 @@ class BedrockMessages(AnthropicCloud):
             thinking=thinking,
             temperature=temperature,
             cache=cache,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             free=free,
             raw_log=raw_log,
@@ -121,7 +126,9 @@ class VertexMessages(AnthropicCloud):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = None,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         free: bool | None = None,
         raw_log: str | None = None,
@@ -142,7 +149,9 @@ class VertexMessages(AnthropicCloud):
             thinking=thinking,
             temperature=temperature,
             cache=cache,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             free=free,
             raw_log=raw_log,

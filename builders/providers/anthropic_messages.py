@@ -77,7 +77,9 @@ class AnthropicMessages(HttpBatchService):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = "5m",
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",
         batching: Batching = Batching(),
@@ -90,7 +92,9 @@ class AnthropicMessages(HttpBatchService):
             base_url=base_url,
             service=service,
             api_key=api_key,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             mode=mode,
             batching=batching,
@@ -163,7 +167,7 @@ class AnthropicMessages(HttpBatchService):
             body["tool_choice"] = choice
         if config := _output_config(request):
             body["output_config"] = config
-        return {**body} | self._scaling(sampling, on) | dict(sampling.extra)
+        return self.with_extra({**body} | self._scaling(sampling, on), request)
 
     def _scaling(self, sampling: Sampling, on: bool) -> dict[str, object]:
         """Return the fields that older models accept and the types of the SDK do not have. ``on``: the model thinks."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bestofn.builders.errors import AuthenticationError
 from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode
 
@@ -46,7 +47,9 @@ class AzureOpenAI(OpenAIChat):
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens",
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",
         batching: Batching = Batching(),
@@ -61,7 +64,9 @@ class AzureOpenAI(OpenAIChat):
             bearer=bearer,
             max_n=max_n,
             max_tokens_field=max_tokens_field,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             mode=mode,
             batching=batching,

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, Protocol, Required, Self, TypedDict, Unpack
+from urllib.parse import urlencode
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
 from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed
@@ -25,6 +26,7 @@ from bestofn.builders.redaction.secrets import LEAST, remember
 from bestofn.builders.redaction.urls import address_of, credentials_in, is_http_url, is_local, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
+from bestofn.builders.sampling.request_key import without_secrets
 
 if TYPE_CHECKING:
     from bestofn.builders.providers.sdk_transport import ClientSettings, SdkClient
@@ -44,10 +46,11 @@ class Sender(Protocol):
 class HttpService(ABC):
     """One endpoint of one service. A subclass builds requests (``body``) and parses replies (``answers``, ``usage``).
 
-    If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``headers`` are sent with
-    each request. Headers that may change the completions are part of the identity. ``service`` is a name for the
-    server; in the identity it replaces the address, so a new address of the server changes no journal key. ``free`` is
-    True if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
+    If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``extra_headers``,
+    ``extra_query`` and ``extra_body`` are added to each request; ``sampling.extra`` has priority over ``extra_body``.
+    They are part of the identity, except credentials and headers that change no completion. ``service`` is a name for
+    the server; in the identity it replaces the address, so a new address changes no journal key. ``free`` is True if
+    requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
     ``raw_log`` is a file that records all requests and responses; credentials are written as "***".
     """
 
@@ -69,7 +72,9 @@ class HttpService(ABC):
         base_url: str | None,
         service: str | None,
         api_key: str | None,
-        headers: Mapping[str, str] | None,
+        extra_headers: Mapping[str, str] | None,
+        extra_query: Mapping[str, str] | None,
+        extra_body: JsonObject | None,
         limits: RateLimits,
         free: bool | None,
         raw_log: str | None,
@@ -82,14 +87,18 @@ class HttpService(ABC):
         if service is not None and not SERVICE_NAME.fullmatch(service):
             raise ValueError(f"service is {service!r}; expected a name of letters, digits and the marks . _ -")
         self.model = model
-        self._url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
-        self.base_url = without_credentials(self._url)  # for messages
+        url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
+        joint = "&" if "?" in url else "?"
+        self._url = f"{url}{joint}{urlencode(extra_query)}" if extra_query else url
+        self.base_url = without_credentials(url)  # for messages
         self.limits = limits
         self.max_n = max_n
         self.free = is_local(self.base_url) if free is None else free
         self._service = service
         self._api_key = api_key
-        self._headers = dict(headers or {})
+        self._headers = dict(extra_headers or {})
+        self._extra_query = dict(extra_query or {})
+        self._extra_body = dict(extra_body or {})
         remember(self._secrets(api_key))
         self._raw_log = raw_log
 
@@ -106,20 +115,20 @@ class HttpService(ABC):
 
     @property
     def identity(self) -> str:
-        """The API, the server, the model, and a hash of the headers that may change the completions.
+        """The API, the server, the model, and hashes of the extra settings that may change the completions.
 
         It contains no credential, so a new key gives the same journal keys.
         """
-        place = f"{self.name} {self._service or address_of(self._url)} {self.model}"
         choosing = sorted(
             (name.lower(), value)
             for name, value in self._headers.items()
             if changes_completions(name) and masked_key_like(str(value)) == str(value)
         )
-        if not choosing:
-            return place
-        digest = blake2b(json.dumps(choosing).encode(), digest_size=6).hexdigest()
-        return f"{place} headers={digest}"
+        parts = {"headers": choosing, "body": without_secrets(self._extra_body)}
+        if self._service:  # otherwise the query is in the address
+            parts["query"] = without_secrets(self._extra_query)
+        place = f"{self.name} {self._service or address_of(self._url)} {self.model}"
+        return place + "".join(f" {name}={_digest(value)}" for name, value in parts.items() if value)
 
     def _secrets(self, key: str | None) -> list[str]:
         """Return all credentials that the service receives: the API key, headers, and those in the URL."""
@@ -203,6 +212,10 @@ class HttpService(ABC):
         """Return the headers that contain the API key ``key``. An empty ``key`` means that there is no key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
+    def with_extra(self, body: dict[str, object], request: Request) -> dict[str, object]:
+        """Return ``body`` with ``extra_body`` and the extra fields of ``request``."""
+        return body | self._extra_body | dict(request.sampling.extra)
+
     @abstractmethod
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the JSON body of one request for ``n`` completions.
@@ -219,6 +232,10 @@ class HttpService(ABC):
         """Return the usage that the reply ``value`` reports."""
 
 
+def _digest(value: object) -> str:
+    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=6).hexdigest()
+
+
 class HttpSettings(TypedDict, total=False):
     """The keyword arguments of ``HttpService``, which documents them."""
 
@@ -226,7 +243,9 @@ class HttpSettings(TypedDict, total=False):
     base_url: Required[str | None]
     service: Required[str | None]
     api_key: Required[str | None]
-    headers: Required[Mapping[str, str] | None]
+    extra_headers: Required[Mapping[str, str] | None]
+    extra_query: Required[Mapping[str, str] | None]
+    extra_body: Required[JsonObject | None]
     limits: Required[RateLimits]
     free: Required[bool | None]
     raw_log: Required[str | None]

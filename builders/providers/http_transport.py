@@ -207,7 +207,7 @@ def _check_headers(headers: Mapping[str, str], config_key: str) -> None:
             raise ConfigError(
                 f"the header {name!r} has a line break or another control character in its name or value; expected "
                 f"one line of text. Check the API key (its environment variable or {config_key}.api_key) and "
-                f"{config_key}.headers."
+                f"{config_key}.extra_headers."
             )
 
 

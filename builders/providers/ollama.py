@@ -45,7 +45,9 @@ class Ollama(HttpService):
         options: JsonObject | None = None,
         think: bool | None = None,
         keep_alive: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(concurrency=8),
         free: bool | None = None,
         raw_log: str | None = None,
@@ -55,7 +57,9 @@ class Ollama(HttpService):
             base_url=base_url,
             service=service,
             api_key=api_key,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             free=free,
             raw_log=raw_log,
@@ -94,7 +98,7 @@ class Ollama(HttpService):
             "stream": False,
         }
         body.update({key: value for key, value in given.items() if value not in (None, [])})
-        return body | dict(sampling.extra)
+        return self.with_extra(body, request)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""

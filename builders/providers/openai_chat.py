@@ -70,7 +70,9 @@ class OpenAIChat(HttpBatchService):
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",
         batching: Batching = Batching(),
@@ -83,7 +85,9 @@ class OpenAIChat(HttpBatchService):
             base_url=base_url,
             service=service,
             api_key=api_key,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             mode=mode,
             batching=batching,
@@ -139,7 +143,7 @@ class OpenAIChat(HttpBatchService):
         if request.schema is not None:
             schema: JSONSchema = {"name": "answer", "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return without_none(body) | dict(sampling.extra)
+        return self.with_extra(without_none(body), request)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""

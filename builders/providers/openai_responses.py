@@ -63,7 +63,9 @@ class OpenAIResponses(HttpBatchService):
         service: str | None = None,
         api_key: str | None = None,
         summary: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_query: Mapping[str, str] | None = None,
+        extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",
         batching: Batching = Batching(),
@@ -76,7 +78,9 @@ class OpenAIResponses(HttpBatchService):
             base_url=base_url,
             service=service,
             api_key=api_key,
-            headers=headers,
+            extra_headers=extra_headers,
+            extra_query=extra_query,
+            extra_body=extra_body,
             limits=limits,
             mode=mode,
             batching=batching,
@@ -85,7 +89,7 @@ class OpenAIResponses(HttpBatchService):
             transport=transport,
         )
         self.summary = summary
-        self._chat = OpenAIChat(model=model, base_url=base_url, api_key=api_key)
+        self._chat = OpenAIChat(model=model, base_url=base_url, api_key=api_key, extra_body=extra_body)
         self._chat_only = False
 
     @property
@@ -159,7 +163,7 @@ class OpenAIResponses(HttpBatchService):
         if request.schema is not None:
             schema = dict(request.schema)
             body["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
-        return without_none(body) | dict(sampling.extra)
+        return self.with_extra(without_none(body), request)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""

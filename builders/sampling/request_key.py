@@ -37,7 +37,7 @@ def request_body(request: Request) -> bytes:
         for field in fields(Sampling)
         if field.name != "extra" and (value := getattr(request.sampling, field.name)) != getattr(DEFAULTS, field.name)
     }
-    if extra := _without_credentials(request.sampling.extra):
+    if extra := without_secrets(request.sampling.extra):
         sampling["extra"] = extra
     body: dict[str, object] = {"messages": request.messages, "sampling": sampling}
     if request.tools:
@@ -52,17 +52,17 @@ def request_body(request: Request) -> bytes:
     return json.dumps(body, sort_keys=True, separators=(",", ":"), default=_plain).encode()
 
 
-def _without_credentials(value: Any) -> Any:
+def without_secrets(value: Any) -> Any:
     """Return JSON data without secret entries, and with "***" in place of keys.
 
     The result depends only on ``value``: the credentials that this process remembers would give it other journal keys
     in another process.
     """
     if isinstance(value, Mapping):
-        return {key: _without_credentials(item) for key, item in value.items() if not is_secret_setting(str(key))}
+        return {key: without_secrets(item) for key, item in value.items() if not is_secret_setting(str(key))}
     if isinstance(value, str):
         return masked_keys(value)
-    return [_without_credentials(item) for item in value] if isinstance(value, list | tuple) else value
+    return [without_secrets(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _property_orders(schema: object) -> Iterator[list[str]]:

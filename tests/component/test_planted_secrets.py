@@ -132,7 +132,7 @@ def test_no_planted_secret_is_written_or_printed(
             "provider.limits.retries=0",
             f"provider.base_url='http://me:{PLANTED['user name in the URL']}@{host}/v1"
             f"?api-version=1&api-key={PLANTED['query key in the URL']}'",
-            f"provider.headers={headers}",
+            f"provider.extra_headers={headers}",
             f"provider.raw_log={out}/raw.jsonl",
             f"++sampling.extra={{api_key: '{PLANTED['request field']}', user: '{PLANTED['raw log']}'}}",
             "verifier=judge",
@@ -153,7 +153,7 @@ def test_no_planted_secret_is_written_or_printed(
         ]
         assert ends(build, *words) == 0
         assert any(PLANTED["header without either"] in sent.headers.get("X-Place", "") for sent in server.sent)
-        again = f"provider.headers.X-Place={PLANTED['header without either']}"
+        again = f"provider.extra_headers.X-Place={PLANTED['header without either']}"
         assert ends(regenerate, str(out), "where=error", again) == 0
     ends(inspect, str(out))
     ends(report, str(out))
@@ -186,7 +186,7 @@ def test_the_file_of_a_sweep_has_no_credential(tmp_path: Path, monkeypatch: pyte
         "provider=openai_chat",
         "provider.base_url=http://me:url-passw0rd@127.0.0.1:9/v1",
         "provider.api_key=typed-api-key-0815",
-        "provider.headers={X-Place: north-wing-door-code-4711}",
+        "provider.extra_headers={X-Place: north-wing-door-code-4711}",
         "sandbox=none",
         "dry_run=true",
         "hydra.sweep.dir=sweep",
@@ -202,7 +202,7 @@ def test_a_printed_configuration_has_no_credential(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bestofn"])
-    words = ["provider=openai_chat", "provider.api_key=typed-key", "provider.headers={X: door-code}"]
+    words = ["provider=openai_chat", "provider.api_key=typed-key", "provider.extra_headers={X: door-code}"]
     for shown in ("job", "all"):
         assert ends(build, *words, "--cfg", shown) == 0
         printed = capsys.readouterr().out

@@ -128,7 +128,7 @@ def test_nothing_that_looks_like_a_key_is_ever_written(tmp_path) -> None:
     log = tmp_path / "raw" / "log.jsonl"
     echo = {**GOOD, "echo": f"you sent {KEY} and Bearer {KEY} and sk-ant-api03-zzzzzzzzzzzz"}
     with WireServer(lambda sent: Answer(echo)) as server:
-        ask(server.url, raw_log=str(log), headers={"X-Own": KEY})
+        ask(server.url, raw_log=str(log), extra_headers={"X-Own": KEY})
     text = log.read_text()
     entry = json.loads(text)
     assert entry["request"]["body"]["messages"] == [{"role": "user", "content": "1 + 1?"}]
@@ -182,7 +182,9 @@ async def _ask_with_key_of_the_environment(url: str) -> None:
         await provider.sample(ASK, 1)
 
 
-@pytest.mark.parametrize("settings", [{"headers": {"X-Team": "secret\nvalue"}}, {"headers": {"X\r": "secret"}}])
+@pytest.mark.parametrize(
+    "settings", [{"extra_headers": {"X-Team": "secret\nvalue"}}, {"extra_headers": {"X\r": "secret"}}]
+)
 def test_a_header_with_a_line_break_is_a_wrong_setting(settings) -> None:
     with pytest.raises(ConfigError, match="line break") as caught:
         ask("http://127.0.0.1:9", **settings)

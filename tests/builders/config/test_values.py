@@ -58,8 +58,8 @@ def test_the_license_is_one_that_the_hub_knows() -> None:
     [
         "provider.api_key=[planted-secret]",
         "provider.api_key.a=planted-secret",
-        "provider.headers=planted-secret",
-        "provider.headers=[planted-secret]",
+        "provider.extra_headers=planted-secret",
+        "provider.extra_headers=[planted-secret]",
         "provider.api_key=12345678901",
     ],
 )

@@ -20,17 +20,17 @@ def test_the_identity_of_usual_settings_has_its_stored_value() -> None:
     assert AnthropicMessages(model="c", thinking="adaptive").identity == (
         "anthropic_messages https://api.anthropic.com c thinking=adaptive"
     )
-    assert identity(headers={"X-Variant": "a"}) == "openai_chat http://h:8000/v1 m headers=d9a17539c078"
+    assert identity(extra_headers={"X-Variant": "a"}) == "openai_chat http://h:8000/v1 m headers=d9a17539c078"
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"api_key": "another-key-1"},
-        {"headers": {"Authorization": "Bearer another"}},
-        {"headers": {"Ocp-Apim-Subscription-Key": "another"}},
-        {"headers": {"Helicone-Auth": "another"}},
-        {"headers": {"X-Custom": "sk-aB3dE5fG7hI9jK1lM3nO5"}},
+        {"extra_headers": {"Authorization": "Bearer another"}},
+        {"extra_headers": {"Ocp-Apim-Subscription-Key": "another"}},
+        {"extra_headers": {"Helicone-Auth": "another"}},
+        {"extra_headers": {"X-Custom": "sk-aB3dE5fG7hI9jK1lM3nO5"}},
         {"base_url": "http://user:another@h:8000/v1"},
         {"base_url": "http://h:8000/v1?api-key=another"},
         {"base_url": "HTTP://H:8000/v1/"},
@@ -43,8 +43,8 @@ def test_another_credential_or_spelling_gives_the_same_identity(settings: dict) 
 def test_headers_ports_and_models_that_change_completions_change_the_identity() -> None:
     others = [
         identity("http://h:8001/v1"),
-        identity(headers={"X-Variant": "a"}),
-        identity(headers={"X-Variant": "b"}),
+        identity(extra_headers={"X-Variant": "a"}),
+        identity(extra_headers={"X-Variant": "b"}),
         identity("http://h:8000/v1?deployment=x"),
         identity(service="my-cluster"),
     ]

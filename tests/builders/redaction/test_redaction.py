@@ -161,8 +161,8 @@ def test_the_credentials_in_a_configuration_are_remembered() -> None:
 
 def test_credentials_in_overrides_are_masked() -> None:
     assert redacted_override("provider.api_key=abc") == "provider.api_key=***"
-    assert redacted_override("+provider.headers={X: abc}") == "+provider.headers=***"
-    assert redacted_override("provider.headers.X-Auth=abc") == "provider.headers.X-Auth=***"
+    assert redacted_override("+provider.extra_headers={X: abc}") == "+provider.extra_headers=***"
+    assert redacted_override("provider.extra_headers.X-Auth=abc") == "provider.extra_headers.X-Auth=***"
     assert redacted_override("provider.base_url=http://u:p@h/v1") == "provider.base_url=http://h/v1"
     assert redacted_override("n=4") == "n=4"
 

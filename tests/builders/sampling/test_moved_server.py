@@ -75,7 +75,7 @@ def test_other_models_and_requests_are_not_taken_for_a_moved_server(tmp_path: Pa
     path = tmp_path / "journal.sqlite"
     with WireServer(lambda sent: Answer(GOOD)) as old, WireServer(lambda sent: Answer(GOOD)) as new:
         draw(path, old.url)
-        assert draw(path, new.url, headers={"X-Variant": "b"}) == ["2"]
+        assert draw(path, new.url, extra_headers={"X-Variant": "b"}) == ["2"]
     with WireServer(lambda sent: Answer(GOOD)) as again:
         draw(tmp_path / "empty.sqlite", again.url)
 

@@ -494,7 +494,7 @@ def test_another_order_of_properties_is_another_request(tmp_path) -> None:
 def test_headers_that_may_choose_what_answers_are_part_of_the_identity() -> None:
     def identity(**headers: str) -> str:
         named = {key.replace("_", "-"): value for key, value in headers.items()}
-        return OpenAIChat(model="m", base_url="http://h/v1", headers=named).identity
+        return OpenAIChat(model="m", base_url="http://h/v1", extra_headers=named).identity
 
     plain = "openai_chat http://h/v1 m"
     assert identity() == identity(api_key="k", X_Title="t", HTTP_Referer="r", OpenAI_Project="p") == plain

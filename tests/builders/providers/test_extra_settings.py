@@ -1,0 +1,64 @@
+"""``extra_headers``, ``extra_query``, ``extra_body`` and ``sampling.extra``: sent by both transports, part of the identity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.providers.ollama import Ollama
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.providers.openai_responses import OpenAIResponses
+from bestofn.builders.records import Sampling
+from tests.component import test_wire_shapes as wire
+
+OLLAMA = {"model": "m", "message": {"role": "assistant", "content": "3"}, "done": True, "done_reason": "stop"}
+SHAPES: dict[str, tuple[type[HttpService], Any]] = {
+    "chat": (OpenAIChat, wire.chat_reply(wire.said("3"))),
+    "responses": (OpenAIResponses, wire.response_reply(wire.output_message(wire.output_text("3")))),
+    "messages": (AnthropicMessages, wire.message_reply(wire.TEXT)),
+    "ollama": (Ollama, OLLAMA),
+}
+EXTRA: dict[str, Any] = {
+    "extra_headers": {"X-Variant": "a"},
+    "extra_query": {"flavour": "sweet & sour", "api-key": "planted-query-secret"},
+    "extra_body": {"service_tier": "flex", "provider": {"order": ["a"]}},
+}
+
+
+def made(kind: Any, url: str = "http://h/v1", **settings: Any) -> HttpService:
+    return kind(model="m", base_url=url, **settings)
+
+
+@pytest.mark.usefixtures("transport")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_extra_settings_are_sent(shape: str) -> None:
+    kind, reply = SHAPES[shape]
+    request = replace(wire.PLAIN, sampling=Sampling(extra={"service_tier": "priority", "new": {"field": 1}}))
+    _, sent = wire.against(lambda url: made(kind, f"{url}?first=1", **EXTRA), reply, request)
+    assert {name.lower(): value for name, value in sent.headers.items()}["x-variant"] == "a"
+    assert sent.query == {"first": "1", **EXTRA["extra_query"]}
+    assert sent.body["service_tier"] == "priority", "sampling.extra has priority over extra_body"
+    assert (sent.body["provider"], sent.body["new"]) == ({"order": ["a"]}, {"field": 1})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_extra_settings_change_the_identity_and_credentials_do_not(shape: str) -> None:
+    kind = SHAPES[shape][0]
+    plain = made(kind).identity
+    for service in (None, "cluster"):
+        one = {made(kind, service=service, **{name: EXTRA[name]}).identity for name in EXTRA}
+        assert len(one | {plain}) == 4
+    secret = {"extra_query": {"api-key": "k"}, "extra_headers": {"Authorization": "k"}, "extra_body": {"api_key": "k"}}
+    assert {made(kind, **{name: value}).identity for name, value in secret.items()} == {plain}
+    provider = made(kind, **EXTRA)
+    assert "planted-query-secret" not in provider.identity + provider.base_url
+
+
+def test_the_public_address_is_recognised_with_an_extra_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    body = OpenAIChat(model="m", extra_query={"a": "b"}).body(wire.FULL, 1)
+    assert (body["max_completion_tokens"], "max_tokens" in body) == (100, False)
