@@ -22,13 +22,20 @@ OWN_COLUMNS = ("choices", "tools", "entry_point")
 class VerifierReward:
     """A reward function for TRL's ``GRPOTrainer(reward_funcs=…)``: 1 for pass, 0 for fail, None without a verdict.
 
-    TRL ignores None in the mean of a group. ``answer`` is the column of the dataset with the reference.
+    TRL ignores None in the mean of a group. ``answer`` is the column of the dataset with the reference. The worker
+    processes start at once, while the trainer loads its model.
     """
 
     def __init__(self, kind: str = AUTO, answer: str = "solution", *, workers: int = 0, **settings: Setting) -> None:
         self.kind, self.answer, self.workers, self.settings = kind, answer, workers, settings
         self.__name__ = f"verified_{kind}"  # part of the names of TRL's metrics
-        self._open: VerifierWorkers | None = None
+        self._open = self._started() if workers else None
+
+    def _started(self) -> VerifierWorkers:
+        workers = VerifierWorkers(self.kind, self.workers, **self.settings).__enter__()
+        workers.warm_up()
+        at_exit(self.close)
+        return workers
 
     def __call__(
         self, prompts: Sequence[Prompt], completions: Sequence[Answer], **columns: Setting
@@ -54,8 +61,7 @@ class VerifierReward:
         if not self.workers:
             return shared_session(self.kind, **self.settings).verify_items(items)
         if self._open is None:
-            self._open = VerifierWorkers(self.kind, self.workers, **self.settings).__enter__()
-            at_exit(self.close)
+            self._open = self._started()
         return self._open.verify(items)
 
     def close(self) -> None:

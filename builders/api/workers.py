@@ -22,6 +22,7 @@ CHUNK = 200  # answers per call of a worker
 ROW_S = 60.0  # time limit per answer after its chunk has failed
 CHUNK_S = 900.0  # time limit per chunk; SymPy needs at most 1.5 s per comparison
 WORKER_MB = 4_000  # limit on the growth of a worker
+WARM_UP = Item("1", "1")  # any verifier can read it
 IN_FLIGHT = 3  # chunks per worker that are submitted in advance
 
 _sessions: dict[str, VerifierSession] = {}
@@ -53,6 +54,12 @@ class VerifierWorkers:
 
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
+
+    def warm_up(self) -> None:
+        """Start all worker processes and let them load their verifier, in the background."""
+        if self._session is None:
+            for _ in range(self.count):
+                self._loop.submit(self._alone(WARM_UP))
 
     def verify(self, items: Sequence[Item]) -> list[Verdict]:
         """Return the verdicts on ``items``, in order."""

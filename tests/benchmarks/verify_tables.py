@@ -135,24 +135,31 @@ def write_answers(path: Path, count: int) -> Path:
 
 
 def answers(count: int) -> Iterator[dict[str, str]]:
-    """Yield ``count`` worked answers: word problems with a number, and the notations of the test table, in turns.
-
-    A third of the word problems has a wrong answer.
-    """
+    """Yield ``count`` worked answers: word problems, and the notations of the test table, in turns."""
     draw = random.Random(0)
     for number in range(count):
-        if number % 2:
-            _, reference, answer, _ = draw.choice(PAIRS)
-            question, shown = "Solve the problem.", answer
-            work = "We square both sides, $x^2 - 2ax + a^2 = b^2$, and factor the left side as $(x - a)^2$.\n" * 6
-        else:
-            price, items = draw.randint(2, 90), draw.randint(2, 40)
-            value, reference = price * items + (number % 3 == 0) * draw.randint(1, 9), str(price * items)
-            question = f"A box costs ${price}. How many dollars do {items} boxes cost?"
-            shown = draw.choice([f"{value}", f"\\${value:,}", f"{value}.00", f"\\frac{{{2 * value}}}{{2}}"])
-            work = f"Each box costs ${price} and she buys {items} of them, so we multiply: {price} * {items}.\n" * 6
-        text = f"{work}\nTherefore, the final answer is \\boxed{{{shown}}}."
-        yield {"id": f"{number:07d}", "question": question, "completion": text, "answer": reference}
+        yield {"id": f"{number:07d}", **(notation(draw) if number % 2 else word_problem(draw, wrong=number % 3 == 0))}
+
+
+def word_problem(draw: random.Random, *, wrong: bool) -> dict[str, str]:
+    """Return a word problem in the style of GSM8K with a worked answer, whose final answer is wrong if ``wrong`` is set."""
+    price, items = draw.randint(2, 90), draw.randint(2, 40)
+    value = price * items + wrong * draw.randint(1, 9)
+    shown = draw.choice([f"{value}", f"\\${value:,}", f"{value}.00", f"\\frac{{{2 * value}}}{{2}}"])
+    work = f"Each box costs ${price} and she buys {items} of them, so we multiply: {price} * {items}.\n" * 6
+    question = f"A box costs ${price}. How many dollars do {items} boxes cost?"
+    return {"question": question, "completion": _concluded(work, shown), "answer": str(price * items)}
+
+
+def notation(draw: random.Random) -> dict[str, str]:
+    """Return an answer in a notation of the test table of the math verifier."""
+    _, reference, answer, _ = draw.choice(PAIRS)
+    work = "We square both sides, $x^2 - 2ax + a^2 = b^2$, and factor the left side as $(x - a)^2$.\n" * 6
+    return {"question": "Solve the problem.", "completion": _concluded(work, answer), "answer": reference}
+
+
+def _concluded(work: str, shown: str) -> str:
+    return f"{work}\nTherefore, the final answer is \\boxed{{{shown}}}."
 
 
 if __name__ == "__main__":
