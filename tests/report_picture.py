@@ -10,20 +10,20 @@ import tempfile
 from pathlib import Path
 
 from bestofn.scripts import report
-from tests.chromium import running_browser
+from tests.chromium import Browser, running_browser
 
 WIDTH, HEIGHT = 1400, 1580
 
 
-def make(run: Path, picture: Path) -> None:
+def make(browser: Browser, run: Path, picture: Path) -> None:
     """Write the picture of the report of ``run``. The chosen query has passes and fails."""
-    with tempfile.TemporaryDirectory() as folder, running_browser() as browser:
+    with tempfile.TemporaryDirectory() as folder:
         browser.open(report.write(run, Path(folder) / "report.html"), width=WIDTH, height=HEIGHT)
         browser.choose("mix", "mixed")
         browser.until("!document.getElementById('count').textContent.includes('searched')")
-        browser.run("document.activeElement.blur()")
         browser.screenshot(picture)
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]), Path(sys.argv[2]))
+    with running_browser() as running:
+        make(running, Path(sys.argv[1]), Path(sys.argv[2]))

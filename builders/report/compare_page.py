@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.records import Row
 from bestofn.builders.report import charts
 from bestofn.builders.report.html_page import Browser, document, figure_of, fragment, queries_note
-from bestofn.builders.report.number_format import MISSING, dollars
+from bestofn.builders.report.number_format import MISSING, dollars, percent
 from bestofn.builders.report.page_parts import Parts
 from bestofn.builders.report.run_charts import accuracy_lines, k_chart
 
@@ -43,7 +44,9 @@ def page(before: Side, after: Side, comparison: Comparison, shown: Iterable[tupl
     parts = Parts.of((row for row, _ in first), (row for _, row in second))
     names = (before.name, after.name)
     browser = Browser(names, parts, queries_note(comparison.shared, len(parts.index)))
-    summary = fragment("compare_summary.html", names=names, rows=_rows(before, after, comparison), found=comparison)
+    summary = fragment(
+        "compare_summary.html", names=names, rows=_rows(before, after, comparison), found=comparison, percent=percent
+    )
     facts = fragment("report_facts.html", facts={"queries in both runs": f"{comparison.shared:,}"})
     return document(f"{names[0]} and {names[1]}", facts, summary, _details(before, after), browser)
 
@@ -94,11 +97,14 @@ def _difference(one: Difference) -> ComparedRow:
         change = f"{one.change:+.1f} ({low:+.1f} to {high:+.1f})"
         return ComparedRow(one.name, f"{one.before:.1f}", f"{one.after:.1f}", change, not low <= 0 <= high)
     change = f"{100 * one.change:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
-    return ComparedRow(one.name, f"{one.before:.1%}", f"{one.after:.1%}", change, not low <= 0 <= high)
+    return ComparedRow(one.name, percent(one.before), percent(one.after), change, not low <= 0 <= high)
 
 
 def _details(before: Side, after: Side) -> Markup:
     curves = [line for side in (before, after) for line in accuracy_lines(side.figures, f" of {side.name}")]
+    curves = [
+        line if line.name.startswith("pass@k") else replace(line, band=()) for line in curves
+    ]  # few bands overlap
     verdicts = {
         f"{split} · {side.name}": side.figures.by_split[split]
         for split in sorted({*before.figures.by_split, *after.figures.by_split})

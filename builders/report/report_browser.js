@@ -163,20 +163,30 @@ function queryParts(query) {
     box.append(word("reference", "label"), withHtml("div", "", query.reference));
     nodes.push(box);
   }
-  const groups = query.other ? [query.candidates, query.other] : [query.candidates];
-  const grids = groups.map((candidates, number) => {
-    const grid = element("div", "candidates");
-    if (groups.length > 1) grid.append(element("h2", "", settings.runs[number]));
-    grid.append(...candidates.map((one) => candidateBox(settings.runs[number], query, one, number)));
-    return grid;
-  });
-  if (groups.length > 1) { const both = element("div", "both"); both.append(...grids); nodes.push(both); }
-  else nodes.push(...grids);
+  nodes.push(query.other ? sideBySide(query) : ownGrid(query));
   const link = element("a", "", "Link to this query");
   link.href = linkOf(query.id, null);
   const foot = element("p", "why");
   foot.append(query.id + " · ", link);
   return [...nodes, foot];
+}
+
+function ownGrid(query) {
+  const grid = element("div", "candidates");
+  grid.append(...query.candidates.map((one) => candidateBox(settings.runs[0], query, one, 0)));
+  return grid;
+}
+
+// Candidates with the same number are next to each other.
+function sideBySide(query) {
+  const grid = element("div", "both"), sides = [query.candidates, query.other];
+  settings.runs.forEach((run) => grid.append(element("h2", "", run)));
+  const numbers = [...new Set(sides.flat().map((one) => one.i))].sort((one, two) => one - two);
+  for (const number of numbers) sides.forEach((side, group) => {
+    const one = side.find((candidate) => candidate.i === number);
+    grid.append(one ? candidateBox(settings.runs[group], query, one, group) : element("div"));
+  });
+  return grid;
 }
 
 function word(text, className = "", explained = text) {
@@ -191,6 +201,7 @@ function candidateBox(run, query, one, group) {
   box.tabIndex = -1;
   link.href = linkOf(query.id, one.i);
   link.title = "Link to this candidate";
+  if (settings.runs.length > 1) head.append(element("span", "run", run));
   head.append(link, word(one.outcome, "badge " + one.outcome));
   one.sides.forEach((side) => head.append(word(side, "badge " + side)));
   if (one.score !== null) head.append(word("reward " + one.score.toFixed(3).replace(/^-(0\.0+)$/, "$1"), "", "reward"));

@@ -79,10 +79,9 @@ class Progress:
 
     def state(self, stages: Sequence[str], spending: JsonObject) -> ProgressState:
         """Return the present state. ``spending`` has the counts of ``Ledger.totals``."""
-        seconds, last = time.monotonic() - self._started, self.rows[stages[-1]] if stages else 0
+        seconds = time.monotonic() - self._started
         usd = float(spending.get("usd") or 0.0)
         paid = usd + float(spending.get("usd_before") or 0.0)
-        left = None if self.total is None else max(self.total - self.skipped - last, 0)
         with self._lock:
             return {
                 "total": self.total,
@@ -96,8 +95,16 @@ class Progress:
                 "failures": dict(spending.get("failures") or {}),
                 "waiting": list(spending.get("notes") or ()),
                 "seconds": round(seconds, 1),
-                "left_s": round(seconds / last * left, 1) if last and left is not None else None,
+                "left_s": self._left_s(seconds, [self.rows[name] for name in stages]),
             }
+
+    def _left_s(self, seconds: float, rows: Sequence[int]) -> float | None:
+        """Estimate the remaining time from the last stage, or from all stages that have begun if it has no row yet."""
+        begun = [count for count in rows if count]
+        if self.total is None or not begun:
+            return None
+        done = rows[-1] or sum(begun) / len(begun)
+        return round(seconds / done * max(self.total - self.skipped - done, 0), 1)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from bestofn.builders.run import manifest
 from bestofn.scripts import report
 from bestofn.scripts.audit import audit
 from bestofn.scripts.catalogue import AUDIT
+from tests import report_picture
 from tests.chromium import Browser, running_browser
 from tests.runs import write_run
 
@@ -264,7 +266,7 @@ def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> No
     assert browser.run("document.querySelectorAll('.both .candidate').length") == 8
     browser.choose("mix", "better")
     browser.until(f"!{COUNT}.startsWith('16 ')")
-    browser.run("document.querySelectorAll('.both .candidates')[1].querySelector('.marking button').click()")
+    browser.run("document.querySelector('[id^=candidate-1-] .marking button').click()")
     assert json.loads(browser.run("exportedMarks()"))["run"] == "after"
     assert browser.errors == []
 
@@ -280,6 +282,15 @@ def test_a_run_without_a_finished_shard_explains_itself(browser: Browser, tmp_pa
     assert "has 7 completions" in text
     assert "9 × status 503" in text
     assert browser.run("document.getElementById('detail').textContent") == "No query is finished yet."
+    assert browser.errors == []
+
+
+def test_the_picture_of_the_readme_is_made_from_a_run(browser: Browser, tmp_path: Path) -> None:
+    picture = tmp_path / "report.png"
+    report_picture.make(browser, write_run(tmp_path / "run", count=8), picture)
+    content = picture.read_bytes()
+    assert (content[:8], struct.unpack(">II", content[16:24])) == (b"\x89PNG\r\n\x1a\n", (1400, 1580))
+    assert browser.run("document.querySelectorAll('.candidate.pass, .candidate.fail').length") > 1
     assert browser.errors == []
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import logging
 import os
+import re
 import sqlite3
 import sys
 import zlib
@@ -69,7 +72,7 @@ def echo(sent: Sent) -> Answer:
 
 
 def texts_below(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (place, bytes) for every file, and for the unpacked contents of Parquet and SQLite files."""
+    """Yield (place, bytes) for every file, and for the unpacked contents of Parquet files, SQLite files and reports."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         yield name, name.encode() + b"\n" + path.read_bytes()
@@ -77,6 +80,9 @@ def texts_below(folder: Path) -> Iterator[tuple[str, bytes]]:
             table = pq.read_table(path)
             yield f"{name} metadata", repr(table.schema.metadata).encode()
             yield f"{name} rows", json.dumps(table.to_pylist(), default=str, ensure_ascii=False).encode()
+        if path.suffix == ".html":
+            for packed in re.findall(rb">(H4sI[^<]+)<", path.read_bytes()):
+                yield f"{name} queries", gzip.decompress(base64.b64decode(packed))
         if path.suffix == ".sqlite":
             with sqlite3.connect(path) as connection:
                 tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -163,6 +169,7 @@ def test_no_planted_secret_is_written_or_printed(
     printed = capfd.readouterr()
     places = {"standard output": printed.out.encode(), "standard error": printed.err.encode()}
     data.unlink()
+    assert any(place.endswith("report.html queries") for place, _ in texts_below(tmp_path))
     found = [
         f"{place}: {what}"
         for place, text in [*places.items(), *texts_below(tmp_path)]

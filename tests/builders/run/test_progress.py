@@ -87,3 +87,11 @@ def test_without_a_total_no_share_is_invented() -> None:
     state = progress.state(["generate"], {})
     assert (state["total"], state["left_s"]) == (None, None)
     assert "value='0.0000'></progress> 1<" in progress_html(state)
+
+
+def test_the_remaining_time_is_known_before_the_last_stage_has_begun() -> None:
+    progress = Progress(total=10, skipped=2)
+    assert progress._left_s(8.0, [0, 0, 0]) is None
+    assert progress._left_s(8.0, [6, 2, 0]) == 8.0
+    assert progress._left_s(8.0, [8, 8, 2]) == 24.0
+    assert progress._left_s(8.0, [8, 8, 8]) == 0.0
