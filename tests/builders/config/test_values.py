@@ -65,7 +65,7 @@ def test_the_license_is_one_that_the_hub_knows() -> None:
 )
 def test_the_message_about_a_wrong_value_has_no_credential(tmp_path: Path, word: str) -> None:
     words = ["dataset=starter", "provider=openai_chat", "provider.model=m", "sandbox=none", "tools=none", word]
-    wrong = pytest.raises(ConfigError, match=r"provider\.(api_key|headers) is")
+    wrong = pytest.raises(ConfigError, match=r"provider\.(api_key|extra_headers) is")
     with wrong as caught, prepared_run(compose(words), tmp_path / "run"):
         pass
     assert "planted" not in str(caught.value)
