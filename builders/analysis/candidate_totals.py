@@ -59,6 +59,7 @@ class CandidateTotals:
     short: int = 0
     truncated: int = 0
     repeats: int = 0
+    not_taught: Counter[str] = field(default_factory=Counter)  # reason -> answers that are in no training table
     failures: Counter[str] = field(default_factory=Counter)  # kind of error -> candidates without an answer
     first_failure: str = ""  # the error of the first candidate without an answer
     without_reward: int = 0  # candidates that have an answer and no reward
@@ -84,6 +85,7 @@ class CandidateTotals:
         self.empty += sum([one.empty for one in candidates])
         self.short += sum([one.short for one in candidates])
         self.truncated += sum([one.truncated for one in candidates])
+        self.not_taught.update([one.not_taught for one in candidates if one.not_taught and not one.empty])
         self.repeats += sum([one.repeat for one in candidates])
         failures = [one.failure for one in candidates if one.failure]
         self.failures.update(map(kind_of, failures))

@@ -162,6 +162,15 @@ def _undecided(figures: RunFigures) -> Iterator[Problem]:
         )
 
 
+def _not_taught(figures: RunFigures) -> Iterator[Problem]:
+    reasons = figures.totals.not_taught
+    if reasons:
+        yield Problem(
+            f"{_of(reasons.total(), figures)} are in no training table, whatever their verdict is: "
+            f"{_most_common(reasons)}."
+        )
+
+
 def _disagreeing_runs(figures: RunFigures) -> Iterator[Problem]:
     if figures.disagreements:
         yield Problem(
@@ -280,6 +289,7 @@ CHECKS = (
     _failed_verdicts,
     _failed_judge,
     _undecided,
+    _not_taught,
     _disagreeing_runs,
     _missing_rewards,
     _redrawn,

@@ -51,6 +51,7 @@ class CandidateRecord(NamedTuple):
     judging_usd: float | None  # cost of the requests of the judge and the reward
     prompt_tokens: int | None
     completion_tokens: int | None
+    not_taught: str  # why the answer is in no training table; "" if the tables can have it
     verifier: str  # name of the verifier that decided
     method: str  # how it decided; "" if it has only one method
 
@@ -133,6 +134,7 @@ class TableRow(NamedTuple):
     is_superseded: bool | None = None
     first_status: str | None = None
     is_retried: bool | None = None
+    not_taught: str | None = None
     verifier_name: str | None = None
     verification_method: str | None = None
 
@@ -232,6 +234,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         judging_usd=_sum(row.verification_cost_usd, row.reward_cost_usd),
         prompt_tokens=row.usage_prompt_tokens,
         completion_tokens=row.usage_completion_tokens,
+        not_taught=row.not_taught or "",
         verifier=row.verifier_name or "",
         method=row.verification_method or "",
     )

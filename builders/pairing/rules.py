@@ -67,13 +67,19 @@ def teachable(judged: Judged, rules: PairRules) -> bool:
     candidate = judged.candidate
     return (
         not candidate.error
-        and _has_content(candidate)
-        and has_readable_calls(candidate.messages)
+        and not unteachable(candidate.messages)
         and (rules.greedy or candidate.arm != "greedy")
         and (rules.truncated or candidate.stop_reason != "length")
         and (rules.refused or not _refuses_wrongly(judged))
         and (rules.made_up_tools or not _uses_made_up_tool_results(candidate))
     )
+
+
+def unteachable(messages: Sequence[Message]) -> str:
+    """Return why no training table has an answer with ``messages``; "" if there is no such reason."""
+    if not _has_content(messages):
+        return "empty final text"
+    return "" if has_readable_calls(messages) else "unreadable tool calls"
 
 
 def rules_of(pairing: Pairing) -> PairRules:
@@ -161,9 +167,9 @@ def text_similarity(one: str, other: str) -> float:
     return len(first & second) / len(first | second)
 
 
-def _has_content(candidate: Candidate) -> bool:
+def _has_content(messages: Sequence[Message]) -> bool:
     """Return whether the last message of the model has text or tool calls."""
-    last = next((m for m in reversed(candidate.messages) if m.get("role") == "assistant"), None)
+    last = next((m for m in reversed(messages) if m.get("role") == "assistant"), None)
     return last is not None and bool(content_text(last.get("content")).strip() or last.get("tool_calls"))
 
 

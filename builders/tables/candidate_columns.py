@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
 from bestofn.builders.formats import harmony
+from bestofn.builders.pairing.rules import unteachable
 from bestofn.builders.tables.candidate_record import (
     CandidateRecord,
     answer_cluster,
@@ -222,6 +222,12 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
         lambda one: persona_grade(one).get("model"),
     ),
     _column(
+        "not_taught",
+        "string",
+        "`empty final text` or `unreadable tool calls`: the answer is in no training table; else null",
+        lambda one: None if one.candidate["error"] else unteachable(one.candidate["messages"]) or None,
+    ),
+    _column(
         "group_pass_rate",
         "float",
         "share of `pass` among the query's verdicts `pass` and `fail`, or null",
@@ -376,21 +382,3 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
 )
 
 CANDIDATES = PublishedTable("candidates", "candidate", COLUMNS, candidate_records, sides=("data",))
-
-
-def with_reward_columns(parts: Sequence[str]) -> PublishedTable[CandidateRecord]:
-    """Return the table with one more column ``reward_NAME`` per name in ``parts``, for this part of the score.
-
-    A name that is no identifier, or whose column exists, is left out; ``reward_parts`` has all parts.
-    """
-    known = {column.name for column in COLUMNS}
-    names = [name for name in parts if f"reward_{name}".isidentifier() and f"reward_{name}" not in known]
-    return replace(CANDIDATES, columns=(*COLUMNS, *map(_reward_column, names)))
-
-
-def _reward_column(name: str) -> Column[CandidateRecord]:
-    def value(one: CandidateRecord) -> float | None:
-        part = (one.score["parts"] or EMPTY).get(name)
-        return float(part) if isinstance(part, int | float) and not isinstance(part, bool) else None
-
-    return Column(f"reward_{name}", "float", f"part `{name}` of the score", value)

@@ -17,10 +17,10 @@ from bestofn.builders.arrow_types import Features
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
-from bestofn.builders.tables.candidate_columns import with_reward_columns
 from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of
 from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
+from bestofn.builders.tables.reward_columns import with_reward_columns
 from bestofn.builders.tables.views import VIEWS
 
 BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # limits for all open files together: Python rows, bytes of row groups

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.analysis.pair_figures import PairFigures, PairRecord
 from bestofn.builders.analysis.problems import problems
-from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
 from bestofn.builders.report.headline import headline
 from tests.builders.analysis.test_run_figures import figures_of, query
+from tests.runs import write_run
 
 BY_SCORE = {"config": json.dumps({"pairs": {"_target_": "bestofn.builders.pairing.score_strategies.by_score"}})}
 
@@ -89,3 +92,22 @@ def test_few_pairs_show_no_length_bias() -> None:
     figures.pairs = PairFigures()
     figures.pairs.add([PairRecord(None, 2, 1, "x")] * 19)
     assert said(figures) == ""
+
+
+def test_answers_that_no_table_can_have_are_counted_by_reason(tmp_path: Path) -> None:
+    def spoiled(row: dict[str, Any]) -> dict[str, Any]:
+        call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": "{"}}
+        asked = {"role": "assistant", "content": "", "tool_calls": [call]}
+        result = {"role": "tool", "tool_call_id": "1", "content": "2"}
+        ends = [{"role": "assistant", "content": "2"}], [{"role": "assistant", "content": " "}]
+        for candidate, end in zip(row["candidates"], ends, strict=False):
+            candidate |= {"messages": [asked, result, *end], "error": ""}
+        return row
+
+    run = write_run(tmp_path / "run", count=3, n=3, tools=False, change=spoiled)
+    reasons = [row["not_taught"] for row in pq.read_table(run / "candidates").to_pylist()]
+    assert reasons == ["unreadable tool calls", "empty final text", None] * 3
+    assert (
+        "6 of 9 candidates are in no training table, whatever their verdict is: unreadable tool calls (3); empty final "
+        "text (3)."
+    ) in said(figures_of_run(run))
