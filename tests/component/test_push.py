@@ -53,8 +53,8 @@ def rows_of(folder: Path) -> int:
     return parquet_files.rows_in(parquet_files.table_files(folder))
 
 
-def push(hub: HubDouble, run: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    return client(hub, home, "-m", "bestofn.scripts.push", str(run), "hub.repo=me/sums", "hub.license=mit")
+def push(hub: HubDouble, run: Path, home: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return client(hub, home, "-m", "bestofn.scripts.push", str(run), "hub.repo=me/sums", "hub.license=mit", *more)
 
 
 LOAD = """
@@ -67,6 +67,14 @@ dpo = load_dataset("me/sums", "dpo")
 first = next(iter(load_dataset("me/sums", "dpo", split="train", streaming=True)))
 print(json.dumps({"configs": configs, "rows": len(whole), "sides": {k: len(v) for k, v in dpo.items()},
                   "same": first == dpo["train"][0], "prompt": first["prompt"], "each": each}))
+"""
+
+
+LOAD_PAIRINGS = """
+import json
+from datasets import load_dataset
+names = ("dpo_all_pairs", "dpo_hard_negative")
+print(json.dumps({name: len(load_dataset("me/sums", name, split="train")) for name in names}))
 """
 
 
@@ -176,6 +184,13 @@ def test_further_pairings_are_further_configs(tmp_path: Path) -> None:
     answers = ["\\boxed{4}", "so \\boxed{4}", "\\boxed{5}", "well \\boxed{6}"]
     rows = [{"question": f"What is 2 + 2, and not {i}?", "answer": "4", "candidates": answers} for i in range(4)]
     built = build(rows, "recorded", n=4, out=tmp_path / "run", verifier="math", test_share=0.0)
+    with HubDouble() as hub:
+        done = push(hub, built.folder, tmp_path, "hub.pairings=[all_pairs,hard_negative]")
+        assert done.returncode == 0, done.stderr
+        loaded = client(hub, tmp_path, "-c", LOAD_PAIRINGS)
+        assert json.loads(loaded.stdout.strip().splitlines()[-1]) == {"dpo_all_pairs": 16, "dpo_hard_negative": 4}
+        assert push(hub, built.folder, tmp_path).returncode == 0
+        assert not [path for path in hub.files if path.startswith("dpo_")], "the next push without them deletes them"
     folder = prepare(built.folder, Hub("me/sums", pairings=("all_pairs", "hard_negative")))
     counts = {name: rows_of(folder / name) for name in ("dpo", "dpo_hard_negative", "dpo_all_pairs")}
     assert counts == {"dpo": 4, "dpo_hard_negative": 4, "dpo_all_pairs": 16}

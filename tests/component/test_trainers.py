@@ -267,6 +267,17 @@ def test_rows_that_trl_leaves_out_are_reported(run: Path, tmp_path: Path, caplog
     assert "left out" in caplog.text
 
 
+def test_a_training_reports_to_weights_and_biases(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    train(settings(run, "sft", tmp_path / "out", save_strategy="no", report_to="wandb", logging_steps=1))
+    import wandb
+
+    wandb.finish()
+    (data,) = (tmp_path / "wandb").glob("offline-run-*/*.wandb")
+    assert b"train/loss" in data.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("trl", "words"),
     [
@@ -276,7 +287,7 @@ def test_rows_that_trl_leaves_out_are_reported(run: Path, tmp_path: Path, caplog
         ({"learning_rate": -1.0}, "trl.learning_rate is -1.0; expected a number that is not negative"),
         ({"per_device_train_batch_size": 0}, "expected a larger number"),
         ({"report_to": "tensorboard"}, "tensorboard.*trl.report_to=none"),
-        ({"report_to": "wandb"}, "wandb.*trl.report_to=none"),
+        ({"report_to": "trackio"}, "trackio.*trl.report_to=none"),
         ({"lr_scheduler_type": "nope"}, "nope"),
         ({"max_length": 1}, "Set a larger trl.max_length"),
     ],
