@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from bestofn.builders.arrow_types import arrow, feature_types, open_parquet, open_parquet_writer
+from bestofn.builders.arrow_types import arrow, features_of_schema, open_parquet, open_parquet_writer
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_rows import from_table
@@ -99,7 +99,7 @@ class ArrowChunk:
         table = self.table.select(list(names))
         if "arrow.json" not in str(table.schema):
             return table.to_pylist()
-        return list(from_table(table, feature_types().Features.from_arrow_schema(table.schema)))
+        return list(from_table(table, features_of_schema(table.schema)))
 
     def has_lists(self, column: str) -> bool:
         """Return whether ``column`` has lists of answers. A list of messages is one answer."""
