@@ -17,11 +17,12 @@ from tests.commands import run_here
         ("structured", {"structured"}),
         ("science", {"chemistry", "regex"}),
         ("dialogues", {"dialogue"}),
+        ("shell", {"shell"}),
     ],
 )
 def test_embedded_examples_become_pairs(name: str, verifiers: set[str], tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    words = [f"dataset=starter_{name}", "provider=recorded", "sandbox=none", "tools=none", f"out={out}"]
+    out, sandbox = tmp_path / "run", "local" if name == "shell" else "none"
+    words = [f"dataset=starter_{name}", "provider=recorded", f"sandbox={sandbox}", "tools=none", f"out={out}"]
     assert run_here(["build", *words]).returncode == 0
     rows = parquet.read_table(out / "candidates").to_pylist()
     assert {row["verifier_name"] for row in rows} == verifiers
