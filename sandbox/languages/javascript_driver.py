@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
-from bestofn.sandbox.languages.javascript_client import CLIENT
+from bestofn.sandbox.languages.javascript_clock import CLOCK
+from bestofn.sandbox.languages.javascript_lending import LENDING
+from bestofn.sandbox.languages.javascript_matchers import MATCHERS
+from bestofn.sandbox.languages.javascript_peer import PEER
+from bestofn.sandbox.languages.javascript_proxies import PROXIES
 from bestofn.sandbox.languages.javascript_runner import RUNNER
 from bestofn.sandbox.languages.javascript_shared import SHARED
 from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
@@ -31,32 +35,62 @@ function unusable(reason) { writeLine({broken: reason}); process.reallyExit(0); 
 """
 
 _CASES = r"""const runner = makeRunner();
+console.assert = assertOrThrow;
+const program = new Lending(6, 4, 0);
+program.sentGlobals = new Map();
+program.clock = null;
 const known = new Map(Object.entries({...runner.names, assert: load('assert')}));
 known.delete(job.entry_point);  // the program may define a function with such a name
 let programUsed = false;  // whether the tests have used a name of the program
-console.assert = assertOrThrow;
-// Work that is left, such as a timer, may still decide the test. It has this time.
-const PATIENCE_MS = 3000;
+// Work that is left, such as a timer, may still decide the test. It has this time. Work of the program may go on.
+const PATIENCE_MS = 3000, {setTimeout: startTimer, clearTimeout: stopTimer} = globalThis;
+let whenQuiet = null, asking = false, running = false;
+// Called when this process has no work left: waits until the program has none either.
+function atRest() {
+  if (asking) return;
+  const knowsTests = program.owned.length > 0 || program.promises.size > 0;
+  if (!knowsTests || !programUsed) return quiet();
+  const received = program.received;
+  asking = true;
+  program.socket.ref();
+  program.askLater({op: 'idle'}, () => {
+    asking = false;
+    program.socket.unref();
+    if (program.received === received + 1) quiet();
+    else queueTask(() => {});
+  });
+}
+function quiet() {
+  if (whenQuiet) queueTask(whenQuiet);
+  else if (running) end('the tests never finished');
+}
 async function settled() {
-  const late = setTimeout(() => unusable(`the tests still work ${PATIENCE_MS / 1000} s after their end`), PATIENCE_MS);
+  const tooLate = `the tests still work ${PATIENCE_MS / 1000} s after their end`;
+  const late = startTimer(() => asking ? whenQuiet() : unusable(tooLate), PATIENCE_MS);
   late.unref();
-  await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
-  clearTimeout(late);
+  await new Promise((resolve) => { whenQuiet = resolve; });
+  whenQuiet = null;
+  stopTimer(late);
 }
 function lookup(name) {
   if (!known.has(name)) {
-    const answer = ask({op: 'name', name});
-    const value = answer.missing ? undefined : take(answer.ok);
+    const answer = program.ask({op: 'name', name});
+    program.hasQueue ||= answer.hasQueue === true;
+    const value = own.call(answer, 'ok') ? program.take(answer.ok) : undefined;
     known.set(name, value === undefined ? known : value);
     programUsed ||= value !== undefined;
   }
   return known.get(name) === known ? undefined : known.get(name);
 }
-const solution = solutionOf(lookup);
-const demand = requireFor(solution, runner);
+const exported = () => { const made = lookup('module.exports'); return typeof made === 'function' ? made : undefined; };
+const solution = solutionOf(lookup, exported, (made, of) => program.keep(program.references.get(of), made));
+const demand = requireFor(solution, runner, (name) => {
+  const made = load(name);
+  return HARMLESS.has(name.replace(/^node:/, '').replace(/\/strict$/, '')) ? made : refuse(made);
+});
 const demandDefault = (name) => {
   const found = demand(name);
-  return found === solution && job.entry_point ? lookup(job.entry_point) : found;
+  return found === solution() && job.entry_point ? lookup(job.entry_point) : found;
 };
 const given = new Map([['require', demand], ['requireDefault', demandDefault]]);
 const scope = new Proxy({}, {
@@ -75,8 +109,7 @@ process.on('uncaughtException', (error) => {
   end((error && error.stack || String(error)).split('\n').slice(0, 3).join(' '));
 });
 process.on('exit', () => end('the tests ended early'));
-let finished = false, running = false;
-process.on('beforeExit', () => { if (running && !finished) end('the tests never finished'); });
+process.on('beforeExit', atRest);
 (async () => {
   const bodies = [];
   for (const source of job.cases) {
@@ -86,6 +119,8 @@ process.on('beforeExit', () => { if (running && !finished) end('the tests never 
       bodies.push(new Function('__scope', `with (__scope) { ${body} }`));
     } catch (error) { unusable('the test source is not valid JavaScript: ' + error.message); }
   }
+  program.listen();
+  program.socket.unref();
   for (const body of bodies) {
     let error = '';
     running = true;
@@ -99,10 +134,13 @@ process.on('beforeExit', () => { if (running && !finished) end('the tests never 
     judge(error);
   }
   if (!programUsed && !failed) writeLine({broken: 'the tests never use the program'});
-  finished = true;
   process.reallyExit(0);
 })();
 """
 
 # Inside a function: code that the tests create at run time cannot read the key of the verdicts.
-DRIVE = "(() => {" + LINK + VALUES + TESTING + RUNNER + SHARED + _JOB + CLIENT + _CASES + "})();"
+DRIVE = (
+    "(() => {"
+    + "".join((LINK, VALUES, TESTING, CLOCK, MATCHERS, RUNNER, SHARED, PROXIES, PEER, _JOB, LENDING, _CASES))
+    + "})();"
+)

@@ -6,16 +6,26 @@ This process loads the program. Then it either makes the calls of the job or ans
 
 from __future__ import annotations
 
+from bestofn.sandbox.languages.javascript_clock import CLOCK
+from bestofn.sandbox.languages.javascript_matchers import MATCHERS
+from bestofn.sandbox.languages.javascript_peer import PEER
+from bestofn.sandbox.languages.javascript_proxies import PROXIES
 from bestofn.sandbox.languages.javascript_runner import RUNNER
 from bestofn.sandbox.languages.javascript_shared import SHARED
 from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
 
+# Inside a function: the program cannot refer to these names.
 PROGRAM = (
-    LINK
+    "(() => {"
+    + LINK
     + VALUES
     + TESTING
+    + CLOCK
+    + MATCHERS
     + RUNNER
     + SHARED
+    + PROXIES
+    + PEER
     + r"""
 // Otherwise `process.exit` drops output that the pipe could not take yet, which depends on the load of the machine.
 for (const {_handle} of [process.stdout, process.stderr]) if (_handle && _handle.setBlocking) _handle.setBlocking(true);
@@ -48,6 +58,7 @@ function begin(tail) {
   }
 }
 function find(name) {
+  if (name === 'module.exports') return typeof main.exports === 'function' ? main.exports : undefined;
   if (!identifier.test(name)) return undefined;
   let value;
   try { value = main.__lookup && main.__lookup(name); } catch { }
@@ -91,132 +102,84 @@ async function calls() {
   process.exit(0);
 }
 
-const ROOTS = new Map([Object, Function, Array, Map, Set, Promise, Error, TypeError, RangeError, SyntaxError,
-  ReferenceError, EvalError, URIError].map((kind) => [kind.prototype, kind.name]));
+const OPERATIONS = {
+  get: (of, {name}, _, self) => self === undefined ? of[name] : Reflect.get(of, name, self),
+  set: (of, {name}, [value]) => Reflect.set(of, name, value),
+  delete: (of, {name}) => Reflect.deleteProperty(of, name),
+  has: (of, {name}) => name in of,
+  keys: (of) => Reflect.ownKeys(of).filter((key) => typeof key === 'string'),
+  own: (of, {name}) => {
+    const found = Object.getOwnPropertyDescriptor(of, name);
+    return found ? [of[name], found.enumerable] : null;
+  },
+  method: (of, {name}, args) => of[name](...args),
+  iterate: (of, {name}) => of[Symbol[name]](),
+  primitive: (of, _, [hint]) => hint === 'string' ? `${of}` : hint === 'number' ? +of : of + '',
+  call: (of, _, args, self) => of.apply(self, args),
+};
+// Answers the driver's requests.
+class Exported extends Peer {
+  constructor() {
+    super(4, 3, 1);
+    this.before = new Map();  // what the tests have replaced, by path
+    this.time = null;
+    this.RealDate = Date;
+    this.FakeDate = dateAt(() => this.time);
+  }
+  gone() { process.exit(0); }
+  isLive(value) {
+    return hasBehaviour(value) || Object.values(value).some((item) => typeof item === 'function');
+  }
+  respond(message) {
+    const answer = (more = {}) => send(3, {...more, answer: message.id});
+    if (message.op === 'name') {
+      const value = find(message.name);
+      return answer(value === undefined ? {} : {ok: this.put(value), hasQueue: IS_ASYNCHRONOUS.test(job.source)});
+    }
+    if (message.op === 'tick') return this.waiting ? answer() : queueTask(answer);
+    if (message.op === 'idle') return this.rest(answer);
+    return super.respond(message);
+  }
+  // Answers when this process has no work left.
+  rest(answer) {
+    this.socket.unref();
+    process.once('beforeExit', () => { this.socket.ref(); answer(); });
+  }
+  perform(message, args) {
+    const of = this.ownedBy(message.target);
+    if (message.op === 'new') {
+      return message.derived ? Reflect.construct(derivedClass(this, of, message.derived), args) : new of(...args);
+    }
+    const self = message.self === undefined ? undefined : this.take(message.self);
+    return OPERATIONS[message.op](of, message, args, self);
+  }
+  changed(args) {
+    const isContainer = (item) => item && typeof item === 'object' && (Array.isArray(item) || item instanceof Map
+      || item instanceof Set || Object.getPrototypeOf(item) === Object.prototype);
+    const isCopy = (item) => isContainer(item) && !this.numbers.has(item) && !this.shared.known(item);
+    return args.map((item) => isCopy(item) ? this.put(item) : null);
+  }
+  // Replaces the globals and the time as the tests have done it.
+  accept({globals = [], clock}) {
+    for (const [path, replaced] of globals) this.replace(path, replaced);
+    if (clock === undefined) return;
+    this.time = clock;
+    globalThis.Date = clock === null ? this.RealDate : this.FakeDate;
+  }
+  replace(path, replaced) {
+    const [place, name] = path.split('.');
+    const owner = {globalThis, stdout: process.stdout, stderr: process.stderr}[place] || globalThis[place];
+    if (!this.before.has(path)) this.before.set(path, Object.getOwnPropertyDescriptor(owner, name));
+    const before = this.before.get(path);
+    if (replaced) assign(owner, name, this.take(replaced.is));
+    else if (before) Object.defineProperty(owner, name, before);
+    else delete owner[name];
+  }
+}
+const IS_ASYNCHRONOUS = /\b(async|await|Promise|then|set(Timeout|Interval|Immediate)|queueMicrotask|nextTick|import)\b/;
 async function serve() {
-  const objects = [], numbers = new Map(), described = new Set();
-  const number = (value) => {
-    if (!numbers.has(value)) { numbers.set(value, objects.length); objects.push(value); }
-    return numbers.get(value);
-  };
-  // Describes a prototype once: its parent and its constructor.
-  const prototype = (value) => {
-    if (value === null) return null;
-    if (ROOTS.has(value)) return {root: ROOTS.get(value)};
-    const id = number(value);
-    if (described.has(id)) return {id};
-    described.add(id);
-    const made = Object.getOwnPropertyDescriptor(value, 'constructor');
-    const maker = made && typeof made.value === 'function' ? number(made.value) : null;
-    return {id, parent: prototype(Object.getPrototypeOf(value)), maker};
-  };
-  const keep = (value) => {
-    if (typeof value === 'symbol') throw new TypeError('a symbol cannot be sent');
-    if (value instanceof Error) return {error: errorForm(value).error};
-    const proto = prototype(Object.getPrototypeOf(value));
-    const handle = {id: number(value), callable: typeof value === 'function', proto};
-    if (handle.callable && own.call(value, 'prototype') && value.prototype) handle.makes = prototype(value.prototype);
-    handle.iterable = typeof value[Symbol.iterator] === 'function';
-    handle.asyncIterable = typeof value[Symbol.asyncIterator] === 'function';
-    return {handle};
-  };
-  const encodeValue = (value, depth = 200) => encode(value, keep, true, depth, shared);
-  const target = (reference) => typeof reference === 'number' ? objects[reference] : find(reference);
-  const decodeValue = (form) => decode(form, (tag, body) => {
-    if (tag === 'mine') return target(body);
-    if (tag === 'yours') return callback(body);
-    if (tag === 'shared') return shared.take(body);
-    throw new TypeError('unknown form ' + tag);
-  });
-  const shared = new Shared(1, encodeValue, decodeValue, (body) => {
-    const count = described.size;  // a set keeps the order in which its items were added
-    try { return body(); } finally {
-      if (described.size > count) [...described].slice(count).forEach((id) => described.delete(id));
-    }
-  });
-  const callbacks = new Map();  // by number, so that the program gets the same function again
-  const callback = (id) => {
-    if (!callbacks.has(id)) callbacks.set(id, makeCallback(id));
-    return callbacks.get(id);
-  };
-  const makeCallback = (id) => (...args) => {
-    send(3, {...shared.attach({callback: id}), args: args.map((item) => encodeValue(item))});
-    for (;;) {
-      const answer = receive(4);
-      if (!answer) process.exit(0);
-      if ('ok' in answer || 'raise' in answer) shared.apply(answer);
-      if ('ok' in answer) return decodeValue(answer.ok);
-      if ('raise' in answer) {
-        throw answer.raise.mine === undefined ? new Error(answer.raise.message) : target(answer.raise.mine);
-      }
-      send(3, answerSync(answer));
-    }
-  };
-  const errorForm = (error) => {
-    if (!(error instanceof Error)) return {thrown: encodeValue(error)};
-    const fields = Object.keys(error).map((key) => [key, encodeValue(error[key])]);
-    const proto = prototype(Object.getPrototypeOf(error));
-    return {error: {id: number(error), name: String(error.name), message: String(error.message), proto, fields}};
-  };
-  const isContainer = (item) => item && typeof item === 'object' && (Array.isArray(item) || item instanceof Map
-    || item instanceof Set || Object.getPrototypeOf(item) === Object.prototype);
-  const changed = (args) => args.map((item) => isContainer(item) && !numbers.has(item) && !shared.known(item)
-    ? encodeValue(item) : null);
-  const operations = {
-    get: (of, {name}) => of[name],
-    set: (of, {name}, [value]) => Reflect.set(of, name, value),
-    delete: (of, {name}) => Reflect.deleteProperty(of, name),
-    has: (of, {name}) => name in of,
-    keys: (of) => Reflect.ownKeys(of).filter((key) => typeof key === 'string'),
-    own: (of, {name}) => {
-      const found = Object.getOwnPropertyDescriptor(of, name);
-      return found ? [of[name], found.enumerable] : null;
-    },
-    new: (of, _, args) => new of(...args),
-    method: (of, {name}, args) => of[name](...args),
-    iterate: (of, {name}) => of[Symbol[name]](),
-    primitive: (of, _, [hint]) => hint === 'string' ? `${of}` : hint === 'number' ? +of : of + '',
-    call: (of, {self}, args) => of.apply(self === undefined ? undefined : decodeValue(self), args),
-  };
-  // Replaces the functions of the console that the tests have replaced; returns a function that undoes it.
-  const redirect = (streams) => {
-    const undo = [];
-    for (const [name, id] of Object.entries(streams || {})) {
-      const owner = name === 'write' ? process.stdout : console, before = owner[name];
-      owner[name] = callback(id);
-      undo.push(() => { owner[name] = before; });
-    }
-    return () => undo.forEach((one) => one());
-  };
-  function answerSync(request) {
-    const undo = redirect(request.streams);
-    try {
-      shared.apply(request);
-      const args = (request.args || []).map(decodeValue);
-      const result = operations[request.op](target(request.target), request, args), answer = shared.attach({});
-      return {...answer, ok: encodeValue(result), args: changed(args)};
-    } catch (error) { return {...shared.attach({}), raise: errorForm(error)}; } finally { undo(); }
-  }
   await begin(LOOKUP);
-  for (;;) {
-    const request = receive(4);
-    if (!request) process.exit(0);
-    if (request.op === 'name') {
-      const value = find(request.name);
-      send(3, value === undefined ? {missing: 1} : {ok: encodeValue(value)});
-      continue;
-    }
-    let promised = false;
-    const undo = redirect(request.streams);
-    try {
-      shared.apply(request);
-      const args = (request.args || []).map(decodeValue);
-      let value = operations[request.op](target(request.target), request, args);
-      if (value && typeof value.then === 'function') { promised = true; value = await value; }
-      const answer = shared.attach({});
-      send(3, {...answer, ok: encodeValue(value), args: changed(args), promised});
-    } catch (error) { send(3, {...shared.attach({}), raise: errorForm(error), promised}); } finally { undo(); }
-  }
+  new Exported().listen();
 }
 
 // Runs the tests in this process, as benchmarks do. They have passed if no work and no error is left at the end.
@@ -224,10 +187,13 @@ async function sameProcess() {
   const runner = makeRunner();
   console.assert = assertOrThrow;
   await begin(LOOKUP);
-  const solution = solutionOf(find), demand = requireFor(solution, runner);
+  const solution = solutionOf(find, () => find('module.exports')), demand = requireFor(solution, runner);
   const given = {assert: load('assert'), ...runner.names, require: demand};
   delete given[job.entry_point];  // the program may define a function with such a name
-  given.requireDefault = (name) => demand(name) === solution && job.entry_point ? find(job.entry_point) : demand(name);
+  given.requireDefault = (name) => {
+    const made = demand(name);
+    return made === solution() && job.entry_point ? find(job.entry_point) : made;
+  };
   const evaluate = main.__lookup || ((source) => (0, eval)(source));
   if (!main.__lookup) Object.assign(globalThis, main.exports);
   for (const source of job.cases) {
@@ -241,5 +207,6 @@ async function sameProcess() {
 }
 const modes = {run: () => begin(''), calls, serve, same_process: sameProcess};
 modes[job.mode]();
+})();
 """
 )

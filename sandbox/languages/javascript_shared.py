@@ -7,37 +7,50 @@ could not see that a program returns its argument or keeps the array of its call
 from __future__ import annotations
 
 SHARED = r"""const MOST_ITEMS = 2000, MOST_ITEMS_TOGETHER = 20000, MOST_CONTAINERS = 300;
+const textOf = (item) => { try { return stringify(item); } catch { return ''; } };
 const sizeOf = (value) => value instanceof Map || value instanceof Set ? value.size
   : value instanceof Date ? 1 : Array.isArray(value) ? value.length : Object.keys(value).length;
 // The shared containers of one process. Each message brings the changes since the last one. ``first`` is 0 or 1: this
-// process gives every second number, the other process the numbers between. ``trying`` calls a function whose forms are
-// compared, not sent.
+// process gives every second number, the other process the numbers between. ``peer`` encodes and decodes the items.
 class Shared {
-  constructor(first, encodeItem, decodeItem, trying = (body) => body()) {
+  constructor(first, peer) {
     this.next = this.first = first;
-    Object.assign(this, {encodeItem, decodeItem, trying, comparing: false, size: 0});
+    Object.assign(this, {peer, size: 0});
     this.items = new Map();
     this.numbers = new Map();
     this.sent = new Map();  // what the other process knows, by number
   }
-  known(value) { return this.numbers.has(value) ? {shared: [this.numbers.get(value)]} : undefined; }
+  known(value) {
+    return this.numbers.has(value) ? {shared: [this.numbers.get(value)]} : this.peer.known(value);
+  }
   form(value, depth) {
     const size = sizeOf(value);
     if (size > MOST_ITEMS || this.size + size > MOST_ITEMS_TOGETHER) return undefined;
-    if (this.comparing) return {shared: []};  // differs from every form that was sent
     const number = this.next;
     this.next += 2;
     this.size += size;
     this.keep(number, value);
     const content = this.content(value, depth);
-    this.sent.set(number, this.line(value));
+    this.sent.set(number, this.snapshot(value));
     return {shared: [number, content, Object.isFrozen(value)]};
   }
-  content(value, depth = 200) { return encodeContainer(value, (item) => this.encodeItem(item, depth - 1)); }
-  line(value) {
-    this.comparing = true;
-    try { return this.trying(() => stringify([this.content(value), Object.isFrozen(value)])); }
-    finally { this.comparing = false; }
+  content(value, depth = 200) { return encodeContainer(value, (item) => this.peer.put(item, depth - 1)); }
+  // Returns the parts of a container. An item that is not shared itself is a copy, so its text counts.
+  snapshot(value) {
+    const parts = value instanceof Date ? [value.getTime()] : Array.isArray(value) ? value.slice()
+      : value instanceof Map ? [...value].flat() : value instanceof Set ? [...value] : Object.entries(value).flat();
+    for (let i = 0; i < parts.length; i++) if (this.isCopied(parts[i])) parts[i] = textOf(parts[i]);
+    parts.push(Object.isFrozen(value));
+    return parts;
+  }
+  isCopied(item) {
+    return item !== null && typeof item === 'object' && !this.numbers.has(item) && !this.peer.references.has(item)
+      && !this.peer.numbers.has(item);
+  }
+  isChanged(number, value) {
+    const before = this.sent.get(number), now = this.snapshot(value);
+    return before === undefined || before.length !== now.length
+      || now.some((part, place) => !Object.is(part, before[place]));
   }
   take(body) {
     check(Array.isArray(body) && Number.isInteger(body[0]) && body[0] >= 0);
@@ -55,11 +68,12 @@ class Shared {
   attach(message) {
     const changes = [], unused = [];
     for (const [number, value] of this.items) {
-      if (this.line(value) === this.sent.get(number)) continue;
+      if (!this.isChanged(number, value)) continue;
       changes.push([number, this.content(value), Object.isFrozen(value)]);
-      this.sent.set(number, this.line(value));
+      this.sent.set(number, this.snapshot(value));
     }
-    const mine = [...this.items.keys()].filter((number) => number % 2 === this.first);
+    const numbers = this.items.size > MOST_CONTAINERS ? [...this.items.keys()] : [];
+    const mine = numbers.filter((number) => number % 2 === this.first);
     for (const number of mine.slice(0, Math.max(0, mine.length - MOST_CONTAINERS))) {
       unused.push(number);
       this.forget(number);
@@ -88,11 +102,11 @@ class Shared {
     if (Object.isFrozen(old)) return;
     if (Array.isArray(old)) {
       check(Array.isArray(content));
-      const made = content.map((item) => this.decodeItem(item));
+      const made = content.map((item) => this.peer.take(item));
       old.length = 0;
       for (const item of made) old.push(item);
     } else {
-      const made = decode(content, (tag, body) => this.decodeItem({[tag]: body}));
+      const made = decode(content, (tag, body) => this.peer.take({[tag]: body}));
       if (old instanceof Date) { check(made instanceof Date); old.setTime(made.getTime()); }
       else if (old instanceof Map || old instanceof Set) {
         check(Object.getPrototypeOf(made) === Object.getPrototypeOf(old));
@@ -104,7 +118,7 @@ class Shared {
       }
     }
     if (frozen === true) Object.freeze(old);
-    this.sent.set(number, this.line(old));
+    this.sent.set(number, this.snapshot(old));
   }
 }
 """

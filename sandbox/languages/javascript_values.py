@@ -34,8 +34,9 @@ function send(fd, message) {
   head.writeUInt32LE(body.length);
   writeAll(fd, Buffer.concat([head, body]));
 }
-function receive(fd) {
-  const head = readExactly(fd, 4);
+// ``first`` contains the first byte of the message, if it has been read.
+function receive(fd, first = null) {
+  const rest = readExactly(fd, first ? 3 : 4), head = first && rest ? Buffer.concat([first, rest]) : rest;
   const body = head && readExactly(fd, head.readUInt32LE(0));
   return body && parse(body.toString());
 }
@@ -46,18 +47,18 @@ VALUES = r"""// Makes an own property, also for the name `__proto__`.
 function assign(made, key, value) {
   Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});
 }
-// With ``live``, an object whose identity or accessors matter is not copied: ``other`` gets it.
-function isLive(value) {
-  if (Array.isArray(value)) return Object.getPrototypeOf(value) !== Array.prototype;
-  if (value instanceof Map) return Object.getPrototypeOf(value) !== Map.prototype;
-  if (value instanceof Set) return Object.getPrototypeOf(value) !== Set.prototype;
-  return Object.values(Object.getOwnPropertyDescriptors(value)).some((one) => !('value' in one)
-    || typeof one.value === 'function');
+// Returns whether a container has accessors or a derived class, so that it cannot be copied.
+function hasBehaviour(value) {
+  for (const kind of [Array, Map, Set]) {
+    if (value instanceof kind) return Object.getPrototypeOf(value) !== kind.prototype;
+  }
+  return Object.values(Object.getOwnPropertyDescriptors(value)).some((one) => !('value' in one));
 }
-// ``shared`` gets the containers that both processes have.
-function encode(value, other, live = false, depth = 200, shared = undefined) {
+// A container for which ``isLive`` returns true is not copied: ``other`` gets it. ``shared`` gets the containers that
+// both processes have.
+function encode(value, other, isLive = undefined, depth = 200, shared = undefined) {
   if (depth <= 0) throw new TypeError('nested too deep');
-  const inner = (item) => encode(item, other, live, depth - 1, shared);
+  const inner = (item) => encode(item, other, isLive, depth - 1, shared);
   switch (typeof value) {
     case 'boolean': case 'string': return value;
     case 'undefined': return {u: 0};
@@ -72,12 +73,15 @@ function encode(value, other, live = false, depth = 200, shared = undefined) {
   if (known) return known;
   const kind = Object.getPrototypeOf(value), isPlain = kind === Object.prototype || kind === null;
   const isContainer = isPlain || Array.isArray(value) || value instanceof Map || value instanceof Set;
-  if (live && isContainer && isLive(value)) return other(value);
+  if (isLive && isContainer && isLive(value)) return other(value);
   if (isContainer || value instanceof Date) return shared && shared.form(value, depth) || encodeContainer(value, inner);
   if (value instanceof Number || value instanceof String || value instanceof Boolean) {
     return encode(value.valueOf(), other);
   }
-  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value, inner);
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
+    const items = Array.from(value, inner);
+    return shared ? {typed: [value.constructor.name, items]} : items;
+  }
   return other(value);
 }
 function encodeContainer(value, inner) {

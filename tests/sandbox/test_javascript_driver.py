@@ -16,7 +16,11 @@ LESS = "function f(x) { return x - 1; }"
 # How the program of an attacker talks to the driver.
 FRAMES = """
 const fs = require('fs');
-function rd(n) { const b = Buffer.alloc(n); let at = 0; while (at < n) at += fs.readSync(4, b, at, n - at, null); return b; }
+function rd(n) {
+  const b = Buffer.alloc(n);
+  for (let at = 0, got; at < n; at += got) if (!(got = fs.readSync(4, b, at, n - at, null))) process.exit(0);
+  return b;
+}
 function get() { return JSON.parse(rd(rd(4).readUInt32LE(0)).toString()); }
 function put(m) {
   const b = Buffer.from(JSON.stringify(m)), h = Buffer.alloc(4);
@@ -115,12 +119,14 @@ FORGED: dict[str, tuple[CodeTests, str]] = {
     "a callback by name": (
         js("assert.strictEqual(f(2), 6)", timeout_s=2),  # the program does not end
         FRAMES
-        + "get(); for (;;) { put({callback: 'constructor', args: ['return 1']}); get(); put({ok: {f: 'constructor'}}); }",
+        + "let m = get(); for (;;) {"
+        + " put({op: 'call', target: 'constructor', args: ['return 1'], id: 0}); get(); put({ok: {f: 'constructor'}, answer: m.id}); m = get(); }",
     ),
     "a float that is called constructor": (
         js("assert(f(2))", timeout_s=2),
         FRAMES
-        + "get(); put({ok: {handle: {id: 0, callable: true, proto: null}}}); for (;;) { get(); put({ok: {f: 'constructor'}}); }",
+        + "put({ok: {handle: {id: 0, callable: true, proto: null}}, answer: get().id});"
+        + " for (;;) put({ok: {f: 'constructor'}, answer: get().id});",
     ),
     "verdicts on every descriptor": (
         js("assert.strictEqual(f(2), 6)"),

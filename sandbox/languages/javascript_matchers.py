@@ -1,0 +1,122 @@
+"""JavaScript source of ``expect`` and its matchers, as tests of Jest use them.
+
+``javascript_runner`` uses it.
+"""
+
+from __future__ import annotations
+
+MATCHERS = r"""// Only the runner has this symbol, so no object of the program is a matcher such as ``expect.any``.
+const MATCHES = Symbol('matches');
+// Compares as ``toEqual`` does: properties that are undefined do not count. ``strict`` counts them and the classes.
+function isEqual(a, b, strict = false) {
+  if (Object.is(a, b)) return true;
+  if (b && b[MATCHES]) return b[MATCHES](a);
+  if (typeof a !== 'object' || typeof b !== 'object' || !a || !b || Array.isArray(a) !== Array.isArray(b)) return false;
+  if (a instanceof Error && b instanceof Error) return a.message === b.message;
+  if (a instanceof Map || a instanceof Set || a instanceof Date || a instanceof RegExp) {
+    return load('util').isDeepStrictEqual(a, b);
+  }
+  if (strict && Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return false;
+  const keysOf = (item) => Object.keys(item).filter((key) => strict || item[key] !== undefined);
+  const keys = keysOf(a);
+  return keys.length === keysOf(b).length && (!Array.isArray(a) || a.length === b.length)
+    && keys.every((key) => own.call(b, key) && isEqual(a[key], b[key], strict));
+}
+function contains(value, part) {
+  if (typeof part !== 'object' || part === null || part[MATCHES]) return isEqual(value, part);
+  return value !== null && typeof value === 'object' && Object.keys(part).every((key) => key in value
+    && (Array.isArray(part[key]) ? isEqual(value[key], part[key]) : contains(value[key], part[key])));
+}
+function throws(body, wanted) {
+  let error, thrown = false;
+  if (typeof body === 'function') {
+    try { body(); } catch (caught) { error = caught; thrown = true; }
+  } else { error = body; thrown = true; }
+  if (!thrown || wanted === undefined) return thrown;
+  const message = String(error && error.message !== undefined ? error.message : error);
+  if (typeof wanted === 'string') return message.includes(wanted);
+  if (wanted instanceof RegExp) return wanted.test(message);
+  if (typeof wanted === 'function') return error instanceof wanted;
+  return message === wanted.message;
+}
+function at(value, path) {
+  const keys = Array.isArray(path) ? path : String(path).replace(/\[(\w+)\]/g, '.$1').split('.');
+  for (const key of keys) {
+    if (value === null || value === undefined || !(key in Object(value))) return [];
+    value = value[key];
+  }
+  return [value];
+}
+// Only a mock of the runner has a record of its calls.
+function recordOf(mock) {
+  if (!isObject(mock) || !records.has(mock)) throw new Error('the value is not a mock or spy');
+  return records.get(mock);
+}
+const callsOf = (mock) => recordOf(mock).calls;
+const returnsOf = (mock) => recordOf(mock).results.filter((one) => one.type === 'return').map((one) => one.value);
+const MATCHERS = {
+  toBe: (a, b) => Object.is(a, b), toEqual: (a, b) => isEqual(a, b), toStrictEqual: (a, b) => isEqual(a, b, true),
+  toBeCloseTo: (a, b, digits = 2) => a === b || Math.abs(a - b) < 10 ** -digits / 2,
+  toBeTruthy: (a) => Boolean(a), toBeFalsy: (a) => !a, toBeNull: (a) => a === null, toBeNaN: (a) => Number.isNaN(a),
+  toBeUndefined: (a) => a === undefined, toBeDefined: (a) => a !== undefined,
+  toBeGreaterThan: (a, b) => a > b, toBeGreaterThanOrEqual: (a, b) => a >= b,
+  toBeLessThan: (a, b) => a < b, toBeLessThanOrEqual: (a, b) => a <= b,
+  toContain: (a, b) => typeof a === 'string' ? a.includes(b) : [...a].includes(b),
+  toContainEqual: (a, b) => [...a].some((item) => isEqual(item, b)),
+  toHaveLength: (a, b) => a.length === b,
+  toMatch: (a, b) => typeof a === 'string' && (typeof b === 'string' ? a.includes(b) : b.test(a)),
+  toMatchObject: (a, b) => contains(a, b), toThrow: throws, toThrowError: throws,
+  toBeInstanceOf: (a, b) => a instanceof b,
+  toHaveProperty: (a, path, ...wanted) => at(a, path).some((found) => !wanted.length || isEqual(found, wanted[0])),
+  toHaveBeenCalled: (a) => callsOf(a).length > 0, toHaveBeenCalledTimes: (a, n) => callsOf(a).length === n,
+  toHaveBeenCalledOnce: (a) => callsOf(a).length === 1,
+  toHaveBeenCalledWith: (a, ...args) => callsOf(a).some((call) => isEqual(call, args)),
+  toHaveBeenLastCalledWith: (a, ...args) => isEqual(callsOf(a)[callsOf(a).length - 1], args),
+  toHaveBeenNthCalledWith: (a, n, ...args) => isEqual(callsOf(a)[n - 1], args),
+  toHaveReturned: (a) => returnsOf(a).length > 0, toHaveReturnedTimes: (a, n) => returnsOf(a).length === n,
+  toHaveReturnedWith: (a, b) => returnsOf(a).some((one) => isEqual(one, b)),
+  toHaveLastReturnedWith: (a, b) => isEqual(returnsOf(a)[returnsOf(a).length - 1], b),
+  toBeTypeOf: (a, b) => typeof a === b, toSatisfy: (a, holds) => Boolean(holds(a)),
+};
+function expect(value) {
+  const matchers = (negated) => {
+    const made = {};
+    for (const [name, holds] of Object.entries(MATCHERS)) {
+      made[name] = (...args) => {
+        if (Boolean(holds(value, ...args)) === negated) throw new Error(`expect${negated ? '().not' : '()'}.${name}`);
+      };
+    }
+    return made;
+  };
+  const settled = (kind) => {
+    const wait = async () => {
+      let result, failed = false;
+      try { result = await (typeof value === 'function' ? value() : value); }
+      catch (error) { result = error; failed = true; }
+      if (failed !== (kind === 'rejects')) throw new Error(`the promise does not: ${kind}`);
+      return result;
+    };
+    const call = (name, negated) => async (...args) => {
+      const one = expect(await wait());
+      return (negated ? one.not : one)[name](...args);
+    };
+    const names = Object.keys(MATCHERS);
+    const later = (negated) => strict(Object.fromEntries(names.map((name) => [name, call(name, negated)])), kind);
+    return Object.defineProperty(later(false), 'not', {get: () => later(true)});
+  };
+  const made = matchers(false);
+  made.not = strict(matchers(true), 'expect().not');
+  for (const kind of ['resolves', 'rejects']) Object.defineProperty(made, kind, {get: () => settled(kind)});
+  return strict(made, 'expect()');
+}
+Object.assign(expect, {
+  any: (kind) => ({[MATCHES]: (a) => Object(a) instanceof kind}), assertions() {}, hasAssertions() {},
+  anything: () => ({[MATCHES]: (a) => a !== null && a !== undefined}),
+  objectContaining: (part) => ({[MATCHES]: (a) => contains(a, part)}),
+  arrayContaining: (part) => ({[MATCHES]: (a) => Array.isArray(a)
+    && part.every((one) => a.some((item) => isEqual(item, one)))}),
+  stringContaining: (part) => ({[MATCHES]: (a) => typeof a === 'string' && a.includes(part)}),
+  stringMatching: (part) => ({[MATCHES]: (a) => typeof a === 'string' && new RegExp(part).test(a)}),
+  closeTo: (b, digits = 2) => ({[MATCHES]: (a) => Math.abs(a - b) < 10 ** -digits / 2}),
+});
+"""
