@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from bestofn.sandbox.inside import folders, library_names, names, pytest_style
 from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE, ProgramGone
+from bestofn.sandbox.inside.program_client import ProgramClient
 
 Namespace = dict[str, Any]
 """The global variables of the tests, by name."""
@@ -58,7 +59,7 @@ class CaseRunner:
         proxies = self._proxies(bound)
         solution = _Solution(self.program)  # `from solution import f` and `solution.f` read from the program
         solution.__dict__.update(proxies)
-        sys.modules["solution"] = solution
+        sys.modules["solution"] = sys.modules["__main__"] = solution
         self.namespace.update({name: proxy for name, proxy in proxies.items() if name not in self.namespace})
         if setup_needs_program:
             try:
@@ -193,7 +194,7 @@ class _Solution(types.ModuleType):
 
     def __init__(self, program: TestedProgram) -> None:
         super().__init__("solution")
-        self.__dict__["_program"] = program
+        self.__dict__.update(_program=program, _before={})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -202,6 +203,17 @@ class _Solution(types.ModuleType):
         if name not in found:
             raise AttributeError(f"module 'solution' has no attribute {name!r}")
         return found[name]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("__") or not isinstance(self._program, ProgramClient):
+            return super().__setattr__(name, value)
+        before = self._before.setdefault(name, self.__dict__.get(name, self))
+        self._program.set_name(name, *(() if value is before else (value,)))
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        self._program.set_name(name)
+        self.__dict__.pop(name, None)
 
 
 def raise_if_module_is_missing(error: BaseException) -> None:
@@ -225,7 +237,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _uses_pytest(function: object) -> bool:
-    return hasattr(function, "pytestmark") or isinstance(function, pytest_style.Fixture)
+    return hasattr(function, "pytestmark") or hasattr(function, "patchings") or isinstance(function, pytest_style.Fixture)
 
 
 def _exits(case: ast.Module) -> bool:

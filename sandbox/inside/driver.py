@@ -17,6 +17,7 @@ from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.driver_values import ProgramGone
 from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.inside.program_client import ProgramClient
+from bestofn.sandbox.inside.replacements import Watched
 
 
 def drive(job: Job) -> None:
@@ -35,6 +36,7 @@ def drive(job: Job) -> None:
 def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     setup, cases = _parse(job)
     program = ProgramClient(names.tested_classes([setup, *cases]), frozenset(names.bound([setup])))
+    program.watched = Watched([setup, *cases])
     runner = CaseRunner(setup, cases, program, job["entry_point"])
     gone, decided = _forbidden(setup, cases), False
     mentioned = names.read([setup, *cases])

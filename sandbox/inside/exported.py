@@ -28,6 +28,7 @@ from bestofn.sandbox.inside.link import SharedLink
 from bestofn.sandbox.inside.operations import MEMBER_KINDS, OPERATIONS
 from bestofn.sandbox.inside.program import error_text, find_function, load_or_exit
 from bestofn.sandbox.inside.redirected import redirected
+from bestofn.sandbox.inside.replacements import Replaced
 
 _MUTABLE = (list, dict, set, bytearray, tuple, *library_values.MUTABLE)
 _SCALARS: dict[type, Callable[[Any], object]] = {str: str.__str__, int: int.__int__, float: float.__float__}
@@ -55,6 +56,7 @@ class Exported:
         self.raised: dict[int, tuple[BaseException, int]] = {}  # errors of the tests by ``id``, with their numbers
         self.shared = shared.Shared(1, self.encode, self.decode, self._trying)
         self.tasks: dict[int, Any] = {}  # the tasks of coroutines, by ``id`` of the coroutine
+        self.replaced = Replaced(module, self.decode)
         self.loop: Any = None  # the event loop of the program's coroutines
 
     def serve(self) -> None:
@@ -78,6 +80,7 @@ class Exported:
             self.shared.apply(request)
             for number in request.get("released", ()):
                 self._release(number)
+            self.replaced.apply(request.get("replaced", ()))
             args = [self.decode(item) for item in request.get("args", ())]
             kwargs = {name: self.decode(item) for name, item in request.get("kwargs", {}).items()}
             streams = request.get("streams") or {}
@@ -119,11 +122,16 @@ class Exported:
         return is_known and not self.shared.knows(value)
 
     def _perform(self, request: plain.FormObject, args: list[Any], kwargs: dict[str, Any]) -> object:
+        if request["op"] == "name":
+            return self.replaced.set_name(request["name"], args)
         target = self._target(request["target"])
         return OPERATIONS[request["op"]](self, target, request.get("name", ""), args, kwargs)
 
     def _target(self, reference: int | str) -> Any:
-        return self.objects[reference] if isinstance(reference, int) else find_function(self.module, reference)
+        if isinstance(reference, int):
+            return self.objects[reference]
+        names = self.replaced.names  # the tests mean the original, also while they have replaced it
+        return names[reference] if reference in names else find_function(self.module, reference)
 
     def _defines(self, name: str) -> bool:
         try:

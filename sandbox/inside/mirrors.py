@@ -315,6 +315,9 @@ class _Meta(Proxied, type):
         else:
             super().__setattr__(name, value)
 
+    def __delattr__(cls, name: str) -> None:
+        cls._program.request("delete", cls._class_reference, name=name)
+
     @property
     def __mro__(cls) -> tuple[type, ...]:  # type: ignore[override]
         return _without_proxies(type.mro(cls))

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from bestofn.sandbox.inside import descriptions, plain
+from bestofn.sandbox.inside.replacements import Replaced
 
 
 class Program(Protocol):
     """The part of ``exported.Exported`` that operations use."""
 
     module: types.ModuleType
+    replaced: Replaced
 
     def awaited(self, value: Any) -> object:
         """Run an awaitable object to its end."""
@@ -60,8 +62,8 @@ def _inherited(exported: Program, target: Any, name: str, args: list[Any], kwarg
 OPERATIONS: dict[str, Callable[[Program, Any, str, list[Any], dict[str, Any]], object]] = {
     "call": lambda exported, target, name, args, kwargs: target(*args, **kwargs),
     "get": lambda exported, target, name, args, kwargs: getattr(target, name),
-    "set": lambda exported, target, name, args, kwargs: setattr(target, name, args[0]),
-    "delete": lambda exported, target, name, args, kwargs: delattr(target, name),
+    "set": lambda exported, target, name, args, kwargs: exported.replaced.set_member(target, name, args[0]),
+    "delete": lambda exported, target, name, args, kwargs: exported.replaced.delete_member(target, name),
     "step": lambda exported, target, name, args, kwargs: exported.step(target, *args),
     "cancel": lambda exported, target, name, args, kwargs: exported.cancel(target),
     "subclass": _subclass,

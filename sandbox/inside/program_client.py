@@ -15,10 +15,12 @@ from collections.abc import Callable
 from types import CoroutineType, ModuleType
 from typing import Any
 
-from bestofn.sandbox.inside import library_names, plain
+from bestofn.sandbox.inside import library_names, logs, plain
 from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM
 from bestofn.sandbox.inside.driver_values import DriverValues, ProgramGone, update_in_place
 from bestofn.sandbox.inside.link import Link
+from bestofn.sandbox.inside.redirected import REPLACEABLE
+from bestofn.sandbox.inside.replacements import Watched
 
 
 class ProgramClient:
@@ -33,6 +35,7 @@ class ProgramClient:
         self.used = False  # whether the tests have used the program
         self._one_at_a_time = threading.RLock()  # the tests may use threads
         self._streams = _Streams()
+        self.watched: Watched | None = None  # members of modules that the tests may replace
 
     def request(
         self,
@@ -53,6 +56,8 @@ class ProgramClient:
         request["released"] = self.values.released()
         request["args"] = [self.values.encode(item) for item in args]
         request["kwargs"] = {key: self.values.encode(item) for key, item in named.items()}
+        if self.watched is not None and (changes := self.watched.changes(self.values.encode)):
+            request["replaced"] = changes
         replaced = self._streams.replaced()
         if replaced:
             request["streams"] = {key: self.values.function_form(function) for key, function in replaced.items()}
@@ -89,6 +94,10 @@ class ProgramClient:
         except (plain.NotPlain, KeyError, TypeError, AttributeError) as error:
             raise ProgramGone(f"the program's answer is malformed: {error}") from None
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
+
+    def set_name(self, name: str, *values: object) -> None:
+        """Set a name of the program, as ``patch("solution.f")`` does. Without a value, restore it."""
+        self.request("name", "", values, name=name)
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
         """Send one message and return the answer.
@@ -141,7 +150,7 @@ class _Streams:
 
     def __init__(self) -> None:
         self.streams = (sys.stdout, sys.stderr, sys.stdin)
-        self.functions = (builtins.input, builtins.print)
+        self.functions = {name: getattr(builtins, name) for name in REPLACEABLE}
         self.shown = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
 
     def replaced(self) -> dict[str, Callable[..., object]]:
@@ -155,11 +164,11 @@ class _Streams:
             used["stderr"] = _write_stderr
         if sys.stdin is not self.streams[2]:
             used["stdin"] = _read_stdin
-        if builtins.input is not self.functions[0]:
-            used["input"] = builtins.input
-        if builtins.print is not self.functions[1]:
-            used["print"] = builtins.print
-        return used
+        if logs.is_capturing():
+            used["log"] = logs.receive
+        return used | {
+            name: getattr(builtins, name) for name, before in self.functions.items() if getattr(builtins, name) is not before
+        }
 
 
 _ITERATING = frozenset({"next", "__anext__"})  # special methods that may end a loop

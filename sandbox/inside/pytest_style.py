@@ -13,6 +13,7 @@ import itertools
 import pathlib
 import sys
 import tempfile
+import types
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -93,9 +94,9 @@ class Fixtures:
         known = {**self.namespace, **{name: getattr(instance, name) for name in _members(instance)}}
         found = {one.name: one for one in known.values() if isinstance(one, Fixture)}
         marks = [mark for mark in _marks(test, instance) if mark.name == "parametrize"]
-        arguments = inspect.signature(test).parameters
+        arguments = _parameters(test)
         automatic = [name for name, one in found.items() if one.settings.get("autouse")]
-        wanted = [*automatic, *(one.name for one in arguments.values() if _is_needed(one))]
+        wanted = [*automatic, *(one.name for one in arguments if _is_needed(one))]
         with_params = [name for name in _closure(wanted, found) if "params" in found[name].settings]
         choices = [[(name, param) for param in found[name].settings["params"]] for name in with_params]
         if any(mark.name in ("skip", "xfail") for mark in _marks(test, instance)):
@@ -108,7 +109,7 @@ class Fixtures:
                     for name in automatic:
                         made.value(name)
                     names = [
-                        name for name in wanted if name not in automatic or name in inspect.signature(test).parameters
+                        name for name in wanted if name not in automatic or name in [one.name for one in arguments]
                     ]
                     finish(test(**{name: made.value(name) for name in names}))
 
@@ -162,6 +163,48 @@ def _capsys() -> Iterator[_Capture]:
 
 
 @contextlib.contextmanager
+def _caplog() -> Iterator[Value]:
+    import pytest
+    from _pytest.logging import LogCaptureFixture, LogCaptureHandler, caplog_handler_key, catching_logs
+
+    item = types.SimpleNamespace(stash=pytest.Stash())
+    with catching_logs(LogCaptureHandler(), level=0) as handler:
+        item.stash[caplog_handler_key] = handler
+        yield LogCaptureFixture(item, _ispytest=True)  # type: ignore[arg-type]
+
+
+class _Mocker:
+    """The fixture ``mocker`` of the package pytest-mock."""
+
+    def __init__(self, end: contextlib.ExitStack) -> None:
+        from unittest import mock
+
+        self.end, self.mock = end, mock
+        for name in ("Mock", "MagicMock", "AsyncMock", "ANY", "call", "sentinel", "mock_open", "create_autospec"):
+            setattr(self, name, getattr(mock, name))
+        self.patch = self._starting(mock.patch)
+        for name in ("object", "dict", "multiple"):
+            setattr(self.patch, name, self._starting(getattr(mock.patch, name)))
+
+    def _starting(self, patch: Value) -> Value:
+        return lambda *args, **kwargs: self.end.enter_context(patch(*args, **kwargs))
+
+    def spy(self, owner: Value, name: str) -> Value:
+        """Record the calls of a function, which works as before."""
+        return self.patch.object(owner, name, side_effect=getattr(owner, name))  # type: ignore[attr-defined]
+
+    def stub(self, name: str | None = None) -> Value:
+        """Return a function that records its calls."""
+        return self.mock.MagicMock(spec=lambda *args, **kwargs: None, name=name)
+
+
+@contextlib.contextmanager
+def _mocker() -> Iterator[_Mocker]:
+    with contextlib.ExitStack() as end:
+        yield _Mocker(end)
+
+
+@contextlib.contextmanager
 def _monkeypatch() -> Iterator[Value]:
     import pytest
 
@@ -179,7 +222,9 @@ def _tmp_path() -> Iterator[pathlib.Path]:
 
 
 _BUILTIN: dict[str, Callable[[], contextlib.AbstractContextManager[Value]]] = {
+    "caplog": _caplog,
     "capsys": _capsys,
+    "mocker": _mocker,
     "monkeypatch": _monkeypatch,
     "tmp_path": _tmp_path,
 }
@@ -192,6 +237,12 @@ def _members(instance: object) -> list[str]:
 def _marks(test: Value, instance: object) -> list[Value]:
     marks = [*getattr(test, "pytestmark", ()), *(getattr(type(instance), "pytestmark", ()) if instance else ())]
     return [mark for mark in marks if hasattr(mark, "name") and hasattr(mark, "args")]
+
+
+def _parameters(test: Value) -> list[inspect.Parameter]:
+    """Return the parameters of a test, without those that decorators of ``mock.patch`` fill."""
+    given = [one for one in getattr(test, "patchings", ()) if not one.attribute_name and one.new is sys.modules["unittest.mock"].DEFAULT]
+    return list(inspect.signature(test).parameters.values())[len(given) :]
 
 
 def _is_needed(parameter: inspect.Parameter) -> bool:

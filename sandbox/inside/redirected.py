@@ -12,6 +12,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from bestofn.sandbox.inside import logs
+
+REPLACEABLE = ("input", "print", "open")
+
 
 @contextmanager
 def redirected(replaced: Mapping[str, Callable[..., object]]) -> Iterator[None]:
@@ -24,7 +28,8 @@ def redirected(replaced: Mapping[str, Callable[..., object]]) -> Iterator[None]:
         yield
         return
     shown, filters = warnings.showwarning, list(warnings.filters)
-    before = sys.stdin, sys.stdout, sys.stderr, builtins.input, builtins.print
+    streams = sys.stdin, sys.stdout, sys.stderr
+    before = {name: getattr(builtins, name) for name in REPLACEABLE if name in replaced}
     if "stdout" in replaced:
         sys.stdout = _Written(replaced["stdout"])
     if "stderr" in replaced:
@@ -34,13 +39,16 @@ def redirected(replaced: Mapping[str, Callable[..., object]]) -> Iterator[None]:
     if "warn" in replaced:
         warnings.showwarning = lambda message, category, *more: _warn(replaced["warn"], category, message)
         warnings.simplefilter("always")
-    builtins.input = replaced.get("input", builtins.input)  # type: ignore[assignment]
-    builtins.print = replaced.get("print", builtins.print)  # type: ignore[assignment]
+    for name in before:
+        setattr(builtins, name, replaced[name])
     try:
-        yield
+        with logs.sent(replaced.get("log")):
+            yield
     finally:
         sys.stdout.flush()
-        sys.stdin, sys.stdout, sys.stderr, builtins.input, builtins.print = before
+        sys.stdin, sys.stdout, sys.stderr = streams
+        for name, function in before.items():
+            setattr(builtins, name, function)
         if "warn" in replaced:
             warnings.showwarning, warnings.filters[:] = shown, filters  # type: ignore[index]
             warnings._filters_mutated()  # type: ignore[attr-defined]

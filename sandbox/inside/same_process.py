@@ -63,7 +63,7 @@ def _runner(job: Job, module: types.ModuleType) -> CaseRunner:
     runner.prepare()
     module.__dict__.update(defined)  # the setup may import a name that the program defines: the program wins
     module.__dict__.update(__name__="__main__")
-    sys.modules["solution"] = module
+    sys.modules["solution"] = sys.modules["__main__"] = module
     return runner
 
 

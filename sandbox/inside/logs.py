@@ -1,0 +1,52 @@
+"""Messages that the program logs reach the handlers of the tests, for example those of ``assertLogs`` and ``caplog``.
+
+``redirected`` connects the program; ``pytest_style`` has the fixture.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def is_capturing() -> bool:
+    """Return whether the tests have added a handler to a logger."""
+    logging: Any = sys.modules.get("logging")
+    if logging is None:
+        return False
+    root = logging.root
+    return bool(root.handlers) or any(getattr(one, "handlers", ()) for one in root.manager.loggerDict.values())
+
+
+def receive(name: str, level: int, text: str) -> None:
+    """Log in the driver what the program has logged."""
+    import logging  # imported here, because few tests need it
+
+    logger = logging.getLogger(name)
+    if logger.isEnabledFor(level):
+        logger.handle(logger.makeRecord(name, level, "main.py", 0, text, (), None))
+
+
+@contextmanager
+def sent(send: Callable[[str, int, str], object] | None) -> Iterator[None]:
+    """While the block runs, pass every message of the program's loggers to ``send``, also below their level."""
+    if send is None:
+        yield
+        return
+    import logging
+
+    is_enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
+
+    def pass_on(self: logging.Logger, record: logging.LogRecord) -> None:
+        send(record.name, record.levelno, record.getMessage())
+        if is_enabled(self, record.levelno):
+            handle(self, record)
+
+    logging.Logger.isEnabledFor = lambda self, level: True  # type: ignore[method-assign, assignment]
+    logging.Logger.handle = pass_on  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        logging.Logger.isEnabledFor, logging.Logger.handle = is_enabled, handle  # type: ignore[method-assign]

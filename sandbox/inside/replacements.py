@@ -1,0 +1,148 @@
+"""What the tests replace in modules, with ``mock.patch``, ``monkeypatch`` or an assignment, is replaced in the program too.
+
+The driver compares the watched members with what the program knows (``Watched``). The program sets them (``Replaced``).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+from bestofn.sandbox.inside import plain
+
+# The connection between both processes uses these modules itself. Of ``sys``, some members are watched.
+_UNWATCHED = frozenset({"json", "builtins", "struct", "threading", "inspect", "unittest", "pytest", "contextlib"})
+_OF_SYS = frozenset({"argv", "platform", "exit", "version_info"})
+_OF_OS = frozenset({"read", "write", "close", "open", "umask"})
+
+
+def _texts(trees: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield each attribute, imported module and dotted text of the tests."""
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                yield node.attr
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                yield from (alias.name for alias in node.names)
+                yield getattr(node, "module", None) or ""
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100:
+                yield node.value
+
+
+def _modules(texts: Iterable[str]) -> dict[str, ModuleType]:
+    """Import the modules of the standard library that the tests name."""
+    found = {}
+    for text in texts:
+        parts = text.split(".")
+        for end in range(len(parts), 0, -1):
+            name = ".".join(parts[:end])
+            if parts[0] in sys.stdlib_module_names - _UNWATCHED and (name in sys.modules or "." in text):
+                try:
+                    found[name] = importlib.import_module(name)
+                except ImportError:
+                    continue
+    return found
+
+
+class Watched:
+    """The members of library modules that the tests name, with their values before the tests."""
+
+    def __init__(self, trees: Iterable[ast.AST]) -> None:
+        texts = set(_texts(trees))
+        names = {text.rpartition(".")[2] for text in texts} | {part for text in texts for part in text.split(".")}
+        self.environment = dict(os.environ) if names & {"environ", "setenv", "delenv"} else None
+        self.members: list[tuple[str, str, str, Any, object]] = []
+        self.sent: dict[tuple[str, str, str], object] = {}
+        replaces = {"patch", "monkeypatch", "setattr"} & names or any("argv" in text for text in texts)
+        for module, owner in _modules(texts).items() if replaces or self._assigns(trees) else ():
+            self._add(module, "", owner, names)
+            for name in names & set(vars(owner)):
+                if isinstance(vars(owner)[name], type):
+                    self._add(module, name, vars(owner)[name], names)
+
+    @staticmethod
+    def _assigns(trees: Iterable[ast.AST]) -> bool:
+        """Return whether the tests use a parameter ``monkeypatch``, or assign to an attribute."""
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+        return any(
+            (isinstance(node, ast.arg) and node.arg in ("monkeypatch", "mocker"))
+            or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+            or (isinstance(node, ast.Name) and node.id == "patch")
+            for node in nodes
+        )
+
+    def _add(self, module: str, kind: str, owner: Any, names: set[str]) -> None:
+        allowed = names & _OF_SYS if module == "sys" else names - _OF_OS if module == "os" else names
+        for name in allowed & set(vars(owner)):
+            value = vars(owner)[name]
+            if not name.startswith("__") and not isinstance(value, ModuleType) and name != "environ":
+                self.members.append((module, kind, name, owner, value))
+
+    def changes(self, encode: Callable[[Any], plain.Form]) -> list[plain.Form]:
+        """Return what the tests have replaced or restored since the last call, as ``[module, class, name, [form]]``."""
+        found: list[plain.Form] = []
+        for module, kind, name, owner, before in self.members:
+            now, key = vars(owner).get(name, before), (module, kind, name)
+            if now is self.sent.get(key, before):
+                continue
+            try:
+                found.append([module, kind, name, [] if now is before else [encode(now)]])
+            except plain.NotPlain:  # the program keeps its member
+                continue
+            self.sent[key] = now
+        if self.environment is not None and self.environment != os.environ:
+            self.environment = dict(os.environ)
+            found.append(["os", "", "environ", [encode(self.environment)]])
+        return found
+
+
+class Replaced:
+    """The members of library modules and of the program that the tests have replaced, with their former values."""
+
+    def __init__(self, module: ModuleType, decode: Callable[[plain.Form], Any]) -> None:
+        self.module = module
+        self.decode = decode
+        self.before: dict[tuple[str, ...], object] = {}
+        self.members: dict[tuple[type, str], object] = {}  # members of the program's classes, likewise
+        self.names: dict[str, object] = {}  # values of the program's names before the tests replaced them
+
+    def apply(self, changes: Iterable[Any]) -> None:
+        """Set the members in ``changes``."""
+        for module, kind, name, forms in changes:
+            owner: Any = importlib.import_module(module)
+            if name == "environ":
+                os.environ.clear()
+                os.environ.update(self.decode(forms[0]))
+                continue
+            owner = getattr(owner, kind) if kind else owner
+            former = self.before.setdefault((module, kind, name), vars(owner).get(name))
+            setattr(owner, name, self.decode(forms[0]) if forms else former)
+
+    def set_name(self, name: str, values: list[object]) -> None:
+        """Set a name of the program, or restore it if ``values`` is empty."""
+        if name in vars(self.module):
+            self.names.setdefault(name, vars(self.module)[name])
+        if values:
+            setattr(self.module, name, values[0])
+        elif name in self.names:
+            setattr(self.module, name, self.names.pop(name))
+        else:
+            vars(self.module).pop(name, None)
+
+    def set_member(self, target: Any, name: str, value: object) -> None:
+        """Set an attribute of an object or a class of the program."""
+        if isinstance(target, type) and name in vars(target):
+            self.members.setdefault((target, name), vars(target)[name])
+        setattr(target, name, value)
+
+    def delete_member(self, target: Any, name: str) -> None:
+        """Delete an attribute. ``mock.patch`` does so to restore a member of a class, so the former member returns."""
+        if isinstance(target, type) and (target, name) in self.members:
+            setattr(target, name, self.members.pop((target, name)))
+        else:
+            delattr(target, name)
