@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 from collections.abc import Callable, Generator, Iterator
+from types import CoroutineType
 from typing import Any
 
 from bestofn.sandbox.inside import plain
@@ -17,6 +19,14 @@ Value = Any
 
 Ask = Callable[..., Value]
 """Performs an operation on an object of the tests: (number, operation, name, args, kwargs) -> result."""
+
+
+_PAUSE_S = 0.0005  # between two questions whether a coroutine of the tests has ended
+
+
+async def finished(value: Value) -> Value:
+    """Return ``value``, or the result of a coroutine."""
+    return await value if isinstance(value, CoroutineType) else value
 
 
 class Borrowed:
@@ -94,8 +104,20 @@ class Borrowing:
         return self.made[number]
 
     async def coroutine(self, number: int) -> Value:
-        """Await a coroutine of the tests."""
-        return self.ask(number, "await")
+        """Await a coroutine of the tests, which continues in the driver's event loop."""
+        import asyncio
+
+        if not self.ask(number, "start"):
+            return self.ask(number, "await")
+        try:
+            while True:
+                ended, result = self.ask(number, "poll")
+                if ended:
+                    return result
+                await asyncio.sleep(_PAUSE_S)
+        except asyncio.CancelledError:
+            self.ask(number, "cancel")
+            raise
 
     def _error_class(self, body: plain.FormObject) -> type:
         base = self.find(body["of_program"]) if body["of_program"] is not None else getattr(builtins, body["error"])
@@ -114,16 +136,27 @@ class Borrowing:
         return Kind(body["name"], (Borrowed,), {"_ask": staticmethod(ask), "_class_of_tests": number, **members})
 
 
+def with_code(made: Callable[..., object], function: plain.FormObject) -> Callable[..., Any]:
+    """Return ``made`` with the parameters of the function of the tests in its code, if all are positional."""
+    parameters = function["parameters"]
+    names = [name for name, kind, more in parameters if kind == inspect.Parameter.POSITIONAL_OR_KEYWORD and not more]
+    if len(names) != len(parameters) or not names or function["async"]:
+        return made
+    listed = ", ".join(names)
+    result: Callable[..., Any] = eval(f"lambda {listed}: __made({listed})", {"__made": made})  # noqa: S307
+    result.__name__ = result.__qualname__ = function["name"]
+    return result
+
+
 def _special(name: str) -> Value:
     def call(self: Borrowed, *args: object, **kwargs: object) -> Value:
         return type(self)._ask(self._number, "special", name, args, kwargs)
 
     def wait(self: Borrowed) -> Generator[Value, Value, Value]:
-        return type(self)._ask(self._number, "special", name)
-        yield
+        return (yield from finished(type(self)._ask(self._number, "special", name)).__await__())
 
     async def call_async(self: Borrowed, *args: object) -> Value:
-        return type(self)._ask(self._number, "special", name, args)
+        return await finished(type(self)._ask(self._number, "special", name, args))
 
     if name == "__await__":
         return wait

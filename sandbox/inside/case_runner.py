@@ -138,6 +138,10 @@ class CaseRunner:
         for name in members:
             if name in proxies and not about_others:
                 continue
+            is_strict = isinstance(self.program, ProgramClient)
+            of_program = not is_strict or library_names.is_of_program([self.setup, *self.cases], name)
+            if name in proxies and of_program:
+                continue
             if name in proxies and proxies[name] is not library_names.load_member(name):
                 raise ProgramGone(
                     f"the program defines {name!r}, but the tests may mean the object of a library with this name"
@@ -206,7 +210,8 @@ class _Solution(types.ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("__") or not isinstance(self._program, ProgramClient):
-            return super().__setattr__(name, value)
+            super().__setattr__(name, value)
+            return
         before = self._before.setdefault(name, self.__dict__.get(name, self))
         self._program.set_name(name, *(() if value is before else (value,)))
         self.__dict__[name] = value
@@ -237,7 +242,9 @@ def describe_error(error: BaseException) -> str:
 
 
 def _uses_pytest(function: object) -> bool:
-    return hasattr(function, "pytestmark") or hasattr(function, "patchings") or isinstance(function, pytest_style.Fixture)
+    return (
+        hasattr(function, "pytestmark") or hasattr(function, "patchings") or isinstance(function, pytest_style.Fixture)
+    )
 
 
 def _exits(case: ast.Module) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from bestofn.sandbox.inside import names, plain, texts
+from bestofn.sandbox.inside import json_values, names, pickles, plain, texts
 from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error, raise_if_module_is_missing
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.driver_values import ProgramGone
@@ -43,6 +43,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     sources = "\n".join([job["setup"] or "", *job["cases"]])
     evaluators = texts.evaluators(sources, mentioned)
     runner.namespace.update({name: made for name, made in evaluators.items() if name in mentioned})
+    json_values.encode_containers()
     try:
         runner.prepare()
     except ProgramGone as error:
@@ -67,7 +68,10 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
 
 def _forbidden(setup: ast.Module, cases: list[ast.Module]) -> str:
     """Return why the strict run cannot do these tests, or ""."""
-    modules = texts.EXECUTING_MODULES & set().union(*(names.imported(tree) for tree in [setup, *cases]))
+    imported = set().union(*(names.imported(tree) for tree in [setup, *cases]))
+    if "pickle" in imported:
+        pickles.install()
+    modules = texts.EXECUTING_MODULES & imported
     return f"the tests import {min(modules)}, which could execute what the program returns" if modules else ""
 
 

@@ -21,7 +21,7 @@ from bestofn.sandbox.inside import graphs, library_values, plain
 from bestofn.sandbox.inside.descriptions import builtin_name
 from bestofn.sandbox.inside.lent import Lent
 from bestofn.sandbox.inside.mirrors import Mirrors
-from bestofn.sandbox.inside.proxies import AnError, Function, Remote, Requests, Scalar, coroutine, generator
+from bestofn.sandbox.inside.proxies import AnError, Function, NamedValue, Remote, Requests, Scalar, coroutine, generator
 from bestofn.sandbox.inside.shared import KINDS, Shared
 
 FROM_PROGRAM_NOTE = "raised by the program"  # a note added to each error that the program raised
@@ -44,7 +44,7 @@ class DriverValues:
         self.shared = Shared(0, self.encode, self.decode)
         self.remotes: WeakValueDictionary[int, Remote] = WeakValueDictionary()  # so that the tests can release objects
         self.dropped: list[int] = []  # handles of proxies that the tests no longer have
-        self.mirrors = Mirrors(program, tested, self.lent)
+        self.mirrors = Mirrors(program, tested, self.lent, self.decode)
         self.functions: list[Callable[..., object]] = []  # functions of the tests, by the number in their form
         self.objects: dict[int, Any] = {}  # proxies by handle, so that equal handles give the same object
         self.running: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # handles of generators
@@ -66,7 +66,7 @@ class DriverValues:
             return {"mine": value.__dict__["_origin"][1]}
         if isinstance(value, (types.GeneratorType, types.CoroutineType)) and value in self.running:
             return {"mine": self.running[value]}
-        if callable(value) and getattr(builtins, getattr(value, "__name__", ""), None) is value:
+        if callable(value) and getattr(builtins, str(getattr(value, "__name__", "")), None) is value:
             return {"builtin": value.__name__}  # int, len and other builtins are the same on both sides
         if graphs.is_record(value) and type(value).__name__ in self.of_setup:
             return {"graph": graphs.forms(value, self.encode)}
@@ -91,7 +91,12 @@ class DriverValues:
             return self.shared.form(value)
         if isinstance(value, Scalar):
             return {"mine": value._reference}
+        if isinstance(value, NamedValue) and "_origin" in value.__dict__:
+            return {"mine": value.__dict__["_origin"][1]}
         origin = getattr(value, "__dict__", {}).get("_origin") if isinstance(value, enum.Enum) else None
+        kind: Any = type(value)
+        if origin is None and isinstance(value, enum.Flag) and hasattr(kind, "_class_reference"):
+            return {"flag": [kind._class_reference, value.value]}  # a combination of members
         return {"mine": origin[1]} if origin else library_values.encode(value, self.encode)
 
     def function_form(self, function: Any) -> plain.FormObject:
@@ -178,11 +183,14 @@ class DriverValues:
         return made
 
     def _named(self, body: plain.Form) -> object:
-        name, fields, values = body
+        name, fields, values, number = body
         key = (str(name), *(str(field) for field in fields))
         if key not in self.tuples:
-            self.tuples[key] = collections.namedtuple(key[0], key[1:])  # type: ignore[misc]
-        return self.tuples[key](*(self.decode(value) for value in values))
+            made = collections.namedtuple(key[0], key[1:])  # type: ignore[misc]
+            self.tuples[key] = type(key[0], (NamedValue, made), {"__module__": "solution"})
+        value: Any = self.tuples[key](*(self.decode(value) for value in values))
+        value.__dict__["_origin"] = (self.program, _handle(number))
+        return value
 
     def _scalar(self, body: plain.Form) -> object:
         number = _handle(body[2])
@@ -198,6 +206,8 @@ class DriverValues:
         kind: Any = self.mirrors.class_of(body[0])
         if not isinstance(kind, enum.EnumMeta):
             raise plain.NotPlain("a member of a class that is not an enumeration")
+        if type(body[1]) is int and issubclass(kind, enum.Flag):
+            return kind(body[1])  # a combination of members
         return kind.__members__[str(body[1])]
 
     def error(self, form: plain.FormObject) -> BaseException:
@@ -253,6 +263,7 @@ _MAKERS: dict[str, Callable[[DriverValues, Any], object]] = {
     "class": lambda values, body: values.mirrors.class_of(body),
     "member": DriverValues._member,
     "named": DriverValues._named,
+    "property": lambda values, body: property(*(values.decode(one) for one in body)),
     "scalar": DriverValues._scalar,
     "error": lambda values, body: values.error(body),
     "yours": lambda values, body: values.lent.known(body),

@@ -7,6 +7,7 @@ untrusted program, so the driver does not trust its answers. The tests run in th
 
 from __future__ import annotations
 
+import abc
 import builtins
 import enum
 import importlib
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bestofn.sandbox.inside import descriptions, graphs, library_names, library_values, plain, shared
-from bestofn.sandbox.inside.borrowed import Borrowing
+from bestofn.sandbox.inside.borrowed import Borrowing, finished, with_code
 from bestofn.sandbox.inside.descriptors import CONTROL, RESULT
 from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.inside.link import SharedLink
@@ -55,7 +56,7 @@ class Exported:
         self.borrowing = Borrowing(self._of_tests, self.objects.__getitem__)
         self.raised: dict[int, tuple[BaseException, int]] = {}  # errors of the tests by ``id``, with their numbers
         self.shared = shared.Shared(1, self.encode, self.decode, self._trying)
-        self.tasks: dict[int, Any] = {}  # the tasks of coroutines, by ``id`` of the coroutine
+        self.tasks: dict[int, Any] = {}  # by ``id`` of the coroutine
         self.replaced = Replaced(module, self.decode)
         self.loop: Any = None  # the event loop of the program's coroutines
 
@@ -130,8 +131,7 @@ class Exported:
     def _target(self, reference: int | str) -> Any:
         if isinstance(reference, int):
             return self.objects[reference]
-        names = self.replaced.names  # the tests mean the original, also while they have replaced it
-        return names[reference] if reference in names else find_function(self.module, reference)
+        return self.replaced.names.get(reference) or find_function(self.module, reference)
 
     def _defines(self, name: str) -> bool:
         try:
@@ -167,13 +167,15 @@ class Exported:
 
     def _own_kind(self, value: object) -> plain.Form | None:
         """Return the form of a value whose class is derived from a builtin class; None if the builtin value is sent."""
-        kind = type(value)
+        kind: Any = type(value)
         if kind in shared.KINDS:
             return self.shared.form(value)
         if isinstance(value, enum.Enum) and descriptions.is_plain_enum(kind) and value.name:
-            return {"member": [self._class(kind), value.name]}
+            return {"member": [self._class(kind), value.name if value.name in kind.__members__ else value.value]}
         if isinstance(value, tuple) and descriptions.is_named_tuple(kind):
-            return {"named": [kind.__name__, list(kind._fields), [self.encode(item) for item in value]]}  # type: ignore[attr-defined]
+            return {
+                "named": [kind.__name__, list(kind._fields), [self.encode(item) for item in value], self._number(value)]
+            }  # type: ignore[attr-defined]
         if descriptions.is_own_container(value):
             return self._handle(value)
         scalar = descriptions.scalar_base(kind)
@@ -183,6 +185,8 @@ class Exported:
         return library_values.encode(value, self.encode)
 
     def _handle(self, value: object) -> plain.FormObject:
+        if type(value) is property:
+            return {"property": [self.encode(one) for one in (value.fget, value.fset, value.fdel)]}
         if isinstance(value, types.ModuleType):
             raise plain.NotPlain("a module is not plain data")
         if not isinstance(value, type) and (number := self.borrowing.number_of(value)) is not None:
@@ -252,16 +256,30 @@ class Exported:
             "generic": hasattr(kind, "__class_getitem__"),
             "scalar": descriptions.scalar_base(kind),
             "abstract": descriptions.abstract_bases(kind),
+            "abc": abc.ABC in kind.__mro__,
+            "is_abstract": inspect.isabstract(kind),
+            "annotations": self._annotations(kind),
             "asks": type(kind) is not type,
             "fields": descriptions.dataclass_fields(kind),
             "enum": descriptions.enum_form(kind, self._number),
         }
+
+    def _annotations(self, kind: type) -> plain.Form:
+        """Return the annotations of a class that ``typing.get_type_hints`` can read; None if there are none."""
+        try:
+            items = (vars(kind).get("__annotations__") or {}).items()
+            forms = [[str(name), descriptions.annotation_form(value)] for name, value in items]
+            return self.encode(forms) if forms and not any(isinstance(form, str) for _, form in forms) else None
+        except Exception:  # annotations may be objects of the program that raise any error
+            return None
 
     def _decode_object(self, tag: str, body: plain.Form) -> Any:
         if tag == "mine":
             return self._target(body)
         if tag == "builtin":
             return getattr(builtins, body)
+        if tag == "flag":
+            return self.objects[body[0]](body[1])
         if tag == "yours":
             if body["id"] not in self.callbacks:
                 self.callbacks[body["id"]] = self._callback(body)
@@ -288,11 +306,12 @@ class Exported:
             return self._ask_tests({"callback": function["id"]}, args, kwargs)
 
         async def call_async(*args: object, **kwargs: object) -> object:
-            return call(*args, **kwargs)
+            return await finished(call(*args, **kwargs))
 
         made = call_async if function["async"] else call
         made.__name__ = made.__qualname__ = function["name"]
         if function["parameters"] is not None:
+            made = with_code(made, function)
             made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [
                     inspect.Parameter(

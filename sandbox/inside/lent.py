@@ -28,6 +28,7 @@ _LIBRARY = frozenset({
     io.StringIO, io.BytesIO, io.TextIOWrapper, threading.Event, type(threading.Lock()), type(threading.RLock()),
     queue.Queue, types.SimpleNamespace,
 })  # fmt: skip
+_ASYNCHRONOUS = frozenset({"asyncio.queues", "asyncio.locks"})
 _OF_A_MOCK = frozenset({"mock_add_spec", "attach_mock", "configure_mock", "reset_mock"})  # they change its answers
 _LENT_SPECIAL = frozenset({*SPECIAL_METHODS, "__str__", "__repr__", "__format__"})
 _REFERENCE = "_class_reference"  # attribute of a mirrored class: the handle of the program's class
@@ -60,6 +61,7 @@ class Lent:
         self.encode = encode
         self.objects: list[Any] = []  # kept, so that the program's number always means the same object
         self.numbers: dict[int, int] = {}
+        self.tasks: dict[int, Any] = {}  # tasks of the tests' coroutines that the program awaits, by their ``id``
 
     def form(self, value: Any) -> plain.FormObject | None:
         """Return the form of ``value`` for the program; None if the program may not use it."""
@@ -70,7 +72,7 @@ class Lent:
             return {"test_iterator": self.number(value)}
         if isinstance(value, types.CoroutineType):
             return {"test_coroutine": self.number(value)}
-        if is_mock(value) or kind in _LIBRARY or is_of_tests(kind):
+        if is_mock(value) or kind in _LIBRARY or is_of_tests(kind) or _is_asynchronous(kind):
             return {"test_object": {"id": self.number(value), "class": self._class(kind)}}
         return None
 
@@ -80,15 +82,18 @@ class Lent:
         args, name = message["args"], str(message["name"])
         if op == "next" and type(target) in _ITERATORS:
             return next(target)
-        if op == "await" and isinstance(target, types.CoroutineType):
-            return target
+        if op in _AWAITING and isinstance(target, types.CoroutineType):
+            return _AWAITING[op](self, target)
         is_class = isinstance(target, type)
         if is_class and not (is_of_tests(target) or is_error_of_tests(target)):
             raise TypeError("the strict run does not lend this class")
         if op == "call" and is_class:
             return target(*args, **message["kwargs"])
         if op == "special" and not is_class and name in _LENT_SPECIAL:
-            return getattr(type(target), name)(target, *args, **message["kwargs"])
+            if name == "__await__":
+                return _awaiting(target)
+            plain_args = [None if isinstance(one, types.TracebackType) else one for one in args]
+            return getattr(type(target), name)(target, *plain_args, **message["kwargs"])
         _refuse(target, name, op)
         if op == "set":
             return setattr(target, name, args[0])
@@ -102,6 +107,24 @@ class Lent:
         if callable(value) and not is_own and self.form(value) is None:
             raise TypeError("the strict run does not lend this attribute of an object of the tests")
         return value
+
+    def start(self, coroutine: Any) -> bool:
+        """Start a coroutine in the event loop of the tests. Return False if none is running."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None or asyncio._get_running_loop() is None:
+            return False
+        if id(coroutine) not in self.tasks:
+            self.tasks[id(coroutine)] = asyncio.ensure_future(coroutine)
+        return True
+
+    def poll(self, coroutine: Any) -> tuple[bool, object]:
+        """Return whether a coroutine that was started has ended, and its result."""
+        task = self.tasks[id(coroutine)]
+        return (True, task.result()) if task.done() else (False, None)
+
+    def cancel(self, coroutine: Any) -> None:
+        """Cancel a coroutine that was started."""
+        self.tasks[id(coroutine)].cancel()
 
     def known(self, number: object) -> Any:
         """Return the object that the program means. Raises ``TypeError`` if there is none."""
@@ -124,6 +147,23 @@ class Lent:
             "error": builtin_name(kind) if issubclass(kind, BaseException) else None,
             "of_program": next((vars(base)[_REFERENCE] for base in kind.__mro__ if _REFERENCE in vars(base)), None),
         }
+
+
+_AWAITING: dict[str, Callable[[Lent, Any], object]] = {
+    "await": lambda lent, coroutine: coroutine,
+    "start": Lent.start,
+    "poll": Lent.poll,
+    "cancel": Lent.cancel,
+}
+
+
+async def _awaiting(target: Any) -> object:
+    return await target
+
+
+def _is_asynchronous(kind: type) -> bool:
+    """Return whether ``kind`` is a queue, a lock or a future of ``asyncio``."""
+    return kind.__module__ in _ASYNCHRONOUS or (kind.__module__, kind.__name__) == ("_asyncio", "Future")
 
 
 def _refuse(target: object, name: str, op: str) -> None:

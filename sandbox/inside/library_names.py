@@ -77,6 +77,24 @@ def members_in(open_names: set[str]) -> set[str]:
     return open_names & set(_BY_MEMBER)
 
 
+def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
+    """Return whether the tests read an attribute of objects of the class ``name`` that the library's class lacks."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    assigned = [node for node in nodes if isinstance(node, ast.Assign) and _calls(node.value, name)]
+    objects = {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+    known = dir(load_member(name))
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr not in known
+        and (_calls(node.value, name) or (isinstance(node.value, ast.Name) and node.value.id in objects))
+        for node in nodes
+    )
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
 def load_module(name: str) -> Any:
     """Return the module that tests call ``name``. Raises ``UnknownLibrary`` if it is not installed."""
     return _import(_MODULES[name])

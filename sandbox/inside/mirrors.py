@@ -6,15 +6,17 @@ class has the name, docstring, bases and special methods of the program's class.
 
 from __future__ import annotations
 
+import abc
 import builtins
 import collections.abc
 import copy
 import dataclasses
 import enum
 import importlib
+import inspect
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bestofn.sandbox.inside import library_names, plain, signatures
@@ -30,8 +32,11 @@ _OF_CLASS = ("__iter__", "__len__", "__getitem__", "__contains__")
 class Mirrors:
     """The mirrored classes of one run, by handle."""
 
-    def __init__(self, program: Requests, tested: frozenset[str], lent: Lent) -> None:
+    def __init__(
+        self, program: Requests, tested: frozenset[str], lent: Lent, decode: Callable[[plain.Form], Any]
+    ) -> None:
         self.program = program
+        self.decode = decode
         self.lent = lent
         self.tested = tested  # names that the tests use
         self.kinds: dict[int, type] = {}
@@ -73,6 +78,8 @@ class Mirrors:
         for abstract in described.get("abstract", ()):
             if abstract in collections.abc.__all__:
                 getattr(collections.abc, abstract).register(made)
+        if described.get("abc"):
+            abc.ABC.register(made)
         for unknown in _UNKNOWN:
             if unknown not in derived:
                 type.__setattr__(made, unknown, _OfProxy(unknown))
@@ -90,6 +97,8 @@ class Mirrors:
             "_class_reference": number,
             "_mirrors": self,
             "_asks": described.get("asks") is True,
+            "_is_abstract": described.get("is_abstract") is True,
+            "_is_mapping": "Mapping" in described.get("abstract", ()),
             "_is_container": bool(described.get("container")),
             "_is_tested_class": name in self.tested,
             **{one: SPECIAL[one] for one in special},
@@ -108,6 +117,8 @@ class Mirrors:
             members["__hash__"] = None
         elif "__hash__" not in special:
             members["__hash__"] = object.__hash__
+        if described.get("annotations"):
+            members["__annotations__"] = signatures.annotations_from(self.decode(described["annotations"]))
         if described.get("fields"):
             members["__dataclass_fields__"] = {str(field): _field(str(field)) for field in described["fields"]}
         return members
@@ -193,6 +204,16 @@ class _OfProxy:
         return self.member.__get__(instance, owner)
 
 
+def _with_mixins(bases: tuple[type, ...], members: dict[str, Any]) -> tuple[tuple[type, ...], dict[str, Any]]:
+    """Return the bases from the program, and the members with those of the tests' classes before them."""
+    count = next(place for place, base in enumerate(bases) if isinstance(base, _Meta))
+    found: dict[str, Any] = {}
+    for kind in [kind for base in reversed(bases[:count]) for kind in reversed(base.__mro__[:-1])]:
+        found.update({key: value for key, value in vars(kind).items() if key not in _OF_EVERY_CLASS})
+    return bases[count:], found | members
+
+
+_OF_EVERY_CLASS = frozenset({"__dict__", "__weakref__", "__module__", "__doc__", "__qualname__"})
 _OF_DEFINITION = frozenset({"__classcell__", "__qualname__", "__module__", "__doc__", "__annotations__"})
 _LOCAL = (types.FunctionType, property, staticmethod, classmethod)
 _COMPARED = frozenset({"__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__bool__", "__len__"})
@@ -208,7 +229,7 @@ class _Inherited:
     def __get__(self, instance: object, owner: type) -> Any:
         program, reference = self.owner._program, self.owner._class_reference
         if instance is None:
-            return program.request("get", reference, name=self.name)
+            return program.request("get", getattr(owner, "_class_reference", reference), name=self.name)
         return program.request("inherited", reference, (instance,), name=self.name)
 
 
@@ -284,7 +305,7 @@ def _without_proxies(kinds: Iterable[type]) -> tuple[type, ...]:
 class _Meta(Proxied, type):
     """The class of all mirrored classes."""
 
-    _readable = frozenset({"__members__"})
+    _readable = frozenset({"__members__", "__match_args__", "__abstractmethods__"})
     _class_reference: int
     _asks: bool
 
@@ -295,8 +316,9 @@ class _Meta(Proxied, type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], **kwargs: object) -> Any:
         if "_class_reference" in members:
             return type.__new__(cls, name, bases, members)
-        first: Any = bases[0]
-        return first._mirrors.derive(name, bases, members, kwargs)
+        first: Any = next(base for base in bases if isinstance(base, _Meta))
+        own, members = _with_mixins(bases, members)
+        return first._mirrors.derive(name, own, members, kwargs)
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], **kwargs: object) -> None:
         pass
@@ -332,7 +354,8 @@ class _Meta(Proxied, type):
 
     @property
     def __flags__(cls) -> int:
-        raise TypeError("the strict run does not know whether a class of the program is abstract")
+        flags, is_own = type.__dict__["__flags__"].__get__(cls), "_is_abstract" in vars(cls)
+        return flags | inspect.TPFLAGS_IS_ABSTRACT if is_own and vars(cls)["_is_abstract"] else flags
 
     @property
     def __signature__(cls) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 import operator
+import pickle
 import types
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -42,6 +43,10 @@ def _special(exported: Program, target: Any, name: str, args: list[Any], kwargs:
     return getattr(builtins, name)(target, *args) if hasattr(builtins, name) else getattr(target, name)(*args)
 
 
+def _copy(target: Any, name: str) -> object:
+    return pickle.loads(pickle.dumps(target)) if name == "pickle" else getattr(copy, name)(target)
+
+
 MEMBER_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (property, staticmethod, classmethod)}
 
 
@@ -76,7 +81,7 @@ OPERATIONS: dict[str, Callable[[Program, Any, str, list[Any], dict[str, Any]], o
     "exit": _exit_context,
     "special": _special,
     "generator": lambda exported, target, name, args, kwargs: getattr(target, name)(*args),
-    "copy": lambda exported, target, name, args, kwargs: getattr(copy, name)(target),
+    "copy": lambda exported, target, name, args, kwargs: _copy(target, name),
     "vars": lambda exported, target, name, args, kwargs: dict(vars(target)),
     "names_of": lambda exported, target, name, args, kwargs: [str(one) for one in dir(target)],
     "content": lambda exported, target, name, args, kwargs: _content(target),

@@ -134,7 +134,7 @@ class ProgramClient:
             else:
                 result = self.values.functions[number](*args, **kwargs)
             answer = self.values.shared.attach({})
-            answer["ok"] = self.values.encode(_finished(result))
+            answer["ok"] = self.values.encode(result if _is_loop_running() else _finished(result))
             return answer
         except Exception as error:  # the program sees any error of the tests' function as an error of that call
             return self.values.shared.attach({}) | {"raise": self.values.error_form(error)}
@@ -167,7 +167,9 @@ class _Streams:
         if logs.is_capturing():
             used["log"] = logs.receive
         return used | {
-            name: getattr(builtins, name) for name, before in self.functions.items() if getattr(builtins, name) is not before
+            name: getattr(builtins, name)
+            for name, before in self.functions.items()
+            if getattr(builtins, name) is not before
         }
 
 
@@ -200,6 +202,11 @@ def _warn(category: type[Warning], message: str) -> None:
 
 def _read_stdin() -> str:
     return sys.stdin.readline()
+
+
+def _is_loop_running() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def _finished(value: object) -> object:

@@ -164,6 +164,17 @@ class Scalar:
         return self._program.request("get", self.__dict__["_reference"], name=name)
 
 
+class NamedValue:
+    """The part that all named tuples of the program have: methods are called in the program."""
+
+    def __getattr__(self, name: str) -> Any:
+        origin = self.__dict__.get("_origin")
+        if origin is None or name.startswith("_"):
+            raise AttributeError(name)
+        program, reference = origin
+        return program.request("get", reference, name=name)
+
+
 class AnError(Exception):
     """The part that all mirrored exception classes have: other attributes are read from the program's exception."""
 
@@ -285,6 +296,8 @@ def _equal(self: Remote, other: object) -> Any:
         return self._program.request("equal", self._reference, (other,)) is True
     if type(self)._is_container and isinstance(other, (list, dict, set, frozenset, tuple)):  # type: ignore[attr-defined]
         return self._program.request("content", self._reference) == other
+    if type(self)._is_mapping and isinstance(other, dict):  # type: ignore[attr-defined]
+        return {key: self[key] for key in _iterate(self)} == other  # type: ignore[index]
     return NotImplemented
 
 

@@ -241,7 +241,11 @@ def _marks(test: Value, instance: object) -> list[Value]:
 
 def _parameters(test: Value) -> list[inspect.Parameter]:
     """Return the parameters of a test, without those that decorators of ``mock.patch`` fill."""
-    given = [one for one in getattr(test, "patchings", ()) if not one.attribute_name and one.new is sys.modules["unittest.mock"].DEFAULT]
+    given = [
+        one
+        for one in getattr(test, "patchings", ())
+        if not one.attribute_name and one.new is sys.modules["unittest.mock"].DEFAULT
+    ]
     return list(inspect.signature(test).parameters.values())[len(given) :]
 
 

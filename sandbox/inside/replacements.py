@@ -1,4 +1,4 @@
-"""What the tests replace in modules, with ``mock.patch``, ``monkeypatch`` or an assignment, is replaced in the program too.
+"""Replaces in the program what the tests replace in modules: with ``mock.patch``, ``monkeypatch`` or an assignment.
 
 The driver compares the watched members with what the program knows (``Watched``). The program sets them (``Replaced``).
 """

@@ -15,7 +15,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any
 
 # Modules that execute text or bytes. Tests would give them data of the program.
-EXECUTING_MODULES = frozenset({"doctest", "pickle", "marshal", "dill", "shelve", "code", "codeop", "runpy"})
+EXECUTING_MODULES = frozenset({"doctest", "marshal", "dill", "shelve", "code", "codeop", "runpy"})
 
 _EVALUATING = ("eval", "exec", "compile")
 _HARMLESS = (
