@@ -13,9 +13,7 @@ from types import CoroutineType
 from typing import Any
 
 from bestofn.sandbox.inside import plain
-
-Value = Any
-"""A value of the program or the tests, of any type."""
+from bestofn.sandbox.inside.plain import Value
 
 Ask = Callable[..., Value]
 """Performs an operation on an object of the tests: (number, operation, name, args, kwargs) -> result."""

@@ -94,7 +94,7 @@ class DriverValues:
         if isinstance(value, NamedValue) and "_origin" in value.__dict__:
             return {"mine": value.__dict__["_origin"][1]}
         origin = getattr(value, "__dict__", {}).get("_origin") if isinstance(value, enum.Enum) else None
-        kind: Any = type(value)
+        kind: plain.Value = type(value)
         if origin is None and isinstance(value, enum.Flag) and hasattr(kind, "_class_reference"):
             return {"flag": [kind._class_reference, value.value]}  # a combination of members
         return {"mine": origin[1]} if origin else library_values.encode(value, self.encode)
@@ -188,7 +188,7 @@ class DriverValues:
         if key not in self.tuples:
             made = collections.namedtuple(key[0], key[1:])  # type: ignore[misc]
             self.tuples[key] = type(key[0], (NamedValue, made), {"__module__": "solution"})
-        value: Any = self.tuples[key](*(self.decode(value) for value in values))
+        value: plain.Value = self.tuples[key](*(self.decode(value) for value in values))
         value.__dict__["_origin"] = (self.program, _handle(number))
         return value
 

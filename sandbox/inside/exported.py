@@ -167,7 +167,7 @@ class Exported:
 
     def _own_kind(self, value: object) -> plain.Form | None:
         """Return the form of a value whose class is derived from a builtin class; None if the builtin value is sent."""
-        kind: Any = type(value)
+        kind: plain.Value = type(value)
         if kind in shared.KINDS:
             return self.shared.form(value)
         if isinstance(value, enum.Enum) and descriptions.is_plain_enum(kind) and value.name:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from bestofn.sandbox.inside.plain import Value
 from bestofn.sandbox.inside.proxies import Remote
 
 
@@ -12,7 +12,7 @@ def encode_containers() -> None:
     """Make the encoders of ``json`` read the content of such an object from the program."""
     before = json.JSONEncoder.default
 
-    def default(self: json.JSONEncoder, value: Any) -> Any:
+    def default(self: json.JSONEncoder, value: Value) -> Value:
         if isinstance(value, Remote) and type(value)._is_container:  # type: ignore[attr-defined]
             return value._program.request("content", value._reference)
         return before(self, value)

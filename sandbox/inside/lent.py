@@ -14,10 +14,10 @@ import sys
 import threading
 import types
 from collections.abc import Callable
-from typing import Any
 
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.descriptions import SPECIAL_METHODS, builtin_name, special_methods
+from bestofn.sandbox.inside.plain import Value
 
 _ITERATORS = frozenset({
     *(type(iter(made)) for made in ([], (), "", "é", b"", {}, set(), range(0), {}.values(), {}.items())),
@@ -57,13 +57,13 @@ def is_error_of_tests(kind: type) -> bool:
 class Lent:
     """The objects and classes of the tests that the program knows, by number."""
 
-    def __init__(self, encode: Callable[[Any], plain.Form]) -> None:
+    def __init__(self, encode: Callable[[Value], plain.Form]) -> None:
         self.encode = encode
-        self.objects: list[Any] = []  # kept, so that the program's number always means the same object
+        self.objects: list[Value] = []  # kept, so that the program's number always means the same object
         self.numbers: dict[int, int] = {}
-        self.tasks: dict[int, Any] = {}  # tasks of the tests' coroutines that the program awaits, by their ``id``
+        self.tasks: dict[int, Value] = {}  # tasks of the tests' coroutines that the program awaits, by their ``id``
 
-    def form(self, value: Any) -> plain.FormObject | None:
+    def form(self, value: Value) -> plain.FormObject | None:
         """Return the form of ``value`` for the program; None if the program may not use it."""
         kind = type(value)
         if isinstance(value, type):
@@ -101,14 +101,14 @@ class Lent:
             return delattr(target, name)
         return self._usable(target, getattr(target, name))
 
-    def _usable(self, target: object, value: Any) -> object:
+    def _usable(self, target: object, value: Value) -> object:
         """Return ``value``, an attribute of ``target``. Raises ``TypeError`` if the program may not use it."""
         is_own = getattr(value, "__self__", None) is target or getattr(value, "__module__", "") in _OWN_MODULES
         if callable(value) and not is_own and self.form(value) is None:
             raise TypeError("the strict run does not lend this attribute of an object of the tests")
         return value
 
-    def start(self, coroutine: Any) -> bool:
+    def start(self, coroutine: Value) -> bool:
         """Start a coroutine in the event loop of the tests. Return False if none is running."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None or asyncio._get_running_loop() is None:
@@ -117,22 +117,22 @@ class Lent:
             self.tasks[id(coroutine)] = asyncio.ensure_future(coroutine)
         return True
 
-    def poll(self, coroutine: Any) -> tuple[bool, object]:
+    def poll(self, coroutine: Value) -> tuple[bool, object]:
         """Return whether a coroutine that was started has ended, and its result."""
         task = self.tasks[id(coroutine)]
         return (True, task.result()) if task.done() else (False, None)
 
-    def cancel(self, coroutine: Any) -> None:
+    def cancel(self, coroutine: Value) -> None:
         """Cancel a coroutine that was started."""
         self.tasks[id(coroutine)].cancel()
 
-    def known(self, number: object) -> Any:
+    def known(self, number: object) -> Value:
         """Return the object that the program means. Raises ``TypeError`` if there is none."""
         if type(number) is not int or not 0 <= number < len(self.objects):
             raise TypeError("the program's message does not contain the number of an object of the tests")
         return self.objects[number]
 
-    def number(self, value: Any) -> int:
+    def number(self, value: Value) -> int:
         """Return the number of ``value``."""
         number = self.numbers.setdefault(id(value), len(self.objects))
         if number == len(self.objects):
@@ -149,7 +149,7 @@ class Lent:
         }
 
 
-_AWAITING: dict[str, Callable[[Lent, Any], object]] = {
+_AWAITING: dict[str, Callable[[Lent, Value], object]] = {
     "await": lambda lent, coroutine: coroutine,
     "start": Lent.start,
     "poll": Lent.poll,
@@ -157,7 +157,7 @@ _AWAITING: dict[str, Callable[[Lent, Any], object]] = {
 }
 
 
-async def _awaiting(target: Any) -> object:
+async def _awaiting(target: Value) -> object:
     return await target
 
 

@@ -14,12 +14,9 @@ import re
 import sys
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from bestofn.sandbox.inside import plain
-
-Value = Any
-"""A value of any type."""
+from bestofn.sandbox.inside.plain import Value
 
 Encode = Callable[[Value], plain.Form]
 Decode = Callable[[plain.Form], Value]

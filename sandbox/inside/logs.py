@@ -8,12 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from bestofn.sandbox.inside.plain import Value
 
 
 def is_capturing() -> bool:
     """Return whether the tests have added a handler to a logger."""
-    logging: Any = sys.modules.get("logging")
+    logging: Value = sys.modules.get("logging")
     if logging is None:
         return False
     root = logging.root

@@ -33,7 +33,7 @@ class Mirrors:
     """The mirrored classes of one run, by handle."""
 
     def __init__(
-        self, program: Requests, tested: frozenset[str], lent: Lent, decode: Callable[[plain.Form], Any]
+        self, program: Requests, tested: frozenset[str], lent: Lent, decode: Callable[[plain.Form], plain.Value]
     ) -> None:
         self.program = program
         self.decode = decode
@@ -204,10 +204,12 @@ class _OfProxy:
         return self.member.__get__(instance, owner)
 
 
-def _with_mixins(bases: tuple[type, ...], members: dict[str, Any]) -> tuple[tuple[type, ...], dict[str, Any]]:
+def _with_mixins(
+    bases: tuple[type, ...], members: dict[str, plain.Value]
+) -> tuple[tuple[type, ...], dict[str, plain.Value]]:
     """Return the bases from the program, and the members with those of the tests' classes before them."""
     count = next(place for place, base in enumerate(bases) if isinstance(base, _Meta))
-    found: dict[str, Any] = {}
+    found: dict[str, plain.Value] = {}
     for kind in [kind for base in reversed(bases[:count]) for kind in reversed(base.__mro__[:-1])]:
         found.update({key: value for key, value in vars(kind).items() if key not in _OF_EVERY_CLASS})
     return bases[count:], found | members
@@ -316,7 +318,7 @@ class _Meta(Proxied, type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], **kwargs: object) -> Any:
         if "_class_reference" in members:
             return type.__new__(cls, name, bases, members)
-        first: Any = next(base for base in bases if isinstance(base, _Meta))
+        first: plain.Value = next(base for base in bases if isinstance(base, _Meta))
         own, members = _with_mixins(bases, members)
         return first._mirrors.derive(name, own, members, kwargs)
 

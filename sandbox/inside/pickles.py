@@ -9,8 +9,8 @@ import io
 import pickle
 import sys
 from types import ModuleType
-from typing import Any
 
+from bestofn.sandbox.inside.plain import Value
 from bestofn.sandbox.inside.proxies import Remote
 
 _REAL = pickle
@@ -23,7 +23,7 @@ class _Pickles:
         self.dumped: set[bytes] = set()
         self.objects: list[Remote] = []
 
-    def dumps(self, value: object, protocol: int | None = None, **settings: Any) -> bytes:
+    def dumps(self, value: object, protocol: int | None = None, **settings: Value) -> bytes:
         """Return ``value`` as bytes. An object of the program becomes the number of its copy."""
         stream = io.BytesIO()
         pickler = _Pickler(stream, protocol)
@@ -32,7 +32,7 @@ class _Pickles:
         self.dumped.add(stream.getvalue())
         return stream.getvalue()
 
-    def loads(self, data: bytes, **settings: Any) -> Any:
+    def loads(self, data: bytes, **settings: Value) -> Value:
         """Return the value of bytes that ``dumps`` has returned. Raises ``TypeError`` for other bytes."""
         if bytes(data) not in self.dumped:
             raise TypeError("the strict run unpickles only what the tests have pickled")
@@ -40,11 +40,11 @@ class _Pickles:
         unpickler.owner = self
         return unpickler.load()
 
-    def dump(self, value: object, file: Any, protocol: int | None = None, **settings: Any) -> None:
+    def dump(self, value: object, file: Value, protocol: int | None = None, **settings: Value) -> None:
         """Write ``value`` to a file."""
         file.write(self.dumps(value, protocol))
 
-    def load(self, file: Any, **settings: Any) -> Any:
+    def load(self, file: Value, **settings: Value) -> Value:
         """Read a value from a file."""
         return self.loads(file.read())
 
@@ -56,7 +56,7 @@ def _copied(value: Remote) -> Remote:
 class _Pickler(pickle.Pickler):
     owner: _Pickles
 
-    def persistent_id(self, value: Any) -> int | None:
+    def persistent_id(self, value: Value) -> int | None:
         """Return the number of an object of the program; None for other objects."""
         if not isinstance(value, Remote):
             return None
@@ -67,7 +67,7 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     owner: _Pickles
 
-    def persistent_load(self, number: Any) -> Remote:
+    def persistent_load(self, number: Value) -> Remote:
         """Return a copy of an object of the program."""
         return _copied(self.owner.objects[number])
 

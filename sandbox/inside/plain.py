@@ -30,6 +30,9 @@ Form = Any
 FormObject = dict[str, Any]
 """A form or a message that is a JSON object."""
 
+Value = Any
+"""A value of the program or the tests, of any type."""
+
 
 class _Undefined:
     """JavaScript's ``undefined``. It is equal to itself only, not to ``None``."""

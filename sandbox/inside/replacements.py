@@ -11,9 +11,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import Any
 
 from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.plain import Value
 
 # The connection between both processes uses these modules itself. Of ``sys``, some members are watched.
 _UNWATCHED = frozenset({"json", "builtins", "struct", "threading", "inspect", "unittest", "pytest", "contextlib"})
@@ -56,7 +56,7 @@ class Watched:
         texts = set(_texts(trees))
         names = {text.rpartition(".")[2] for text in texts} | {part for text in texts for part in text.split(".")}
         self.environment = dict(os.environ) if names & {"environ", "setenv", "delenv"} else None
-        self.members: list[tuple[str, str, str, Any, object]] = []
+        self.members: list[tuple[str, str, str, Value, object]] = []
         self.sent: dict[tuple[str, str, str], object] = {}
         replaces = {"patch", "monkeypatch", "setattr"} & names or any("argv" in text for text in texts)
         for module, owner in _modules(texts).items() if replaces or self._assigns(trees) else ():
@@ -76,14 +76,14 @@ class Watched:
             for node in nodes
         )
 
-    def _add(self, module: str, kind: str, owner: Any, names: set[str]) -> None:
+    def _add(self, module: str, kind: str, owner: Value, names: set[str]) -> None:
         allowed = names & _OF_SYS if module == "sys" else names - _OF_OS if module == "os" else names
         for name in allowed & set(vars(owner)):
             value = vars(owner)[name]
             if not name.startswith("__") and not isinstance(value, ModuleType) and name != "environ":
                 self.members.append((module, kind, name, owner, value))
 
-    def changes(self, encode: Callable[[Any], plain.Form]) -> list[plain.Form]:
+    def changes(self, encode: Callable[[Value], plain.Form]) -> list[plain.Form]:
         """Return what the tests have replaced or restored since the last call, as ``[module, class, name, [form]]``."""
         found: list[plain.Form] = []
         for module, kind, name, owner, before in self.members:
@@ -104,17 +104,17 @@ class Watched:
 class Replaced:
     """The members of library modules and of the program that the tests have replaced, with their former values."""
 
-    def __init__(self, module: ModuleType, decode: Callable[[plain.Form], Any]) -> None:
+    def __init__(self, module: ModuleType, decode: Callable[[plain.Form], Value]) -> None:
         self.module = module
         self.decode = decode
         self.before: dict[tuple[str, ...], object] = {}
         self.members: dict[tuple[type, str], object] = {}  # members of the program's classes, likewise
         self.names: dict[str, object] = {}  # values of the program's names before the tests replaced them
 
-    def apply(self, changes: Iterable[Any]) -> None:
+    def apply(self, changes: Iterable[Value]) -> None:
         """Set the members in ``changes``."""
         for module, kind, name, forms in changes:
-            owner: Any = importlib.import_module(module)
+            owner: Value = importlib.import_module(module)
             if name == "environ":
                 os.environ.clear()
                 os.environ.update(self.decode(forms[0]))
@@ -134,13 +134,13 @@ class Replaced:
         else:
             vars(self.module).pop(name, None)
 
-    def set_member(self, target: Any, name: str, value: object) -> None:
+    def set_member(self, target: Value, name: str, value: object) -> None:
         """Set an attribute of an object or a class of the program."""
         if isinstance(target, type) and name in vars(target):
             self.members.setdefault((target, name), vars(target)[name])
         setattr(target, name, value)
 
-    def delete_member(self, target: Any, name: str) -> None:
+    def delete_member(self, target: Value, name: str) -> None:
         """Delete an attribute. ``mock.patch`` does so to restore a member of a class, so the former member returns."""
         if isinstance(target, type) and (target, name) in self.members:
             setattr(target, name, self.members.pop((target, name)))
