@@ -91,7 +91,9 @@ class ShellVerifier:
         return await Runtimes(self.sandbox).lacking("bash", Need(source, "", stderr))
 
 
-def shell_task(sandbox: Sandbox | None, timeout_s: float = 10.0, memory_mb: int = 512) -> ShellVerifier | None:
+def shell_task(
+    *, sandbox: Sandbox | None = None, timeout_s: float = 10.0, memory_mb: int = 512
+) -> ShellVerifier | None:
     """Return the verifier of shell tasks; None without a sandbox, because no script can run then."""
     return None if sandbox is None else ShellVerifier(sandbox, timeout_s, memory_mb)
 

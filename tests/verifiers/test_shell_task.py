@@ -71,7 +71,7 @@ def test_a_check_that_cannot_be_read_decides_nothing(check: Any) -> None:
     verifier = ShellVerifier(None)  # type: ignore[arg-type]
     assert verifier.verified_by(query) == ""
     assert asyncio.run(verifier.verify(query, Candidate(0))).outcome == "abstain"
-    assert shell_task(None) is None
+    assert shell_task(sandbox=None) is None
 
 
 @given(st.text(), st.text())
