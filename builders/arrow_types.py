@@ -9,6 +9,7 @@ that are declared here.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,12 @@ class Field(Protocol):
     nullable: bool
 
 
+class Serialized(Protocol):
+    """Bytes in the memory of Arrow: ``pyarrow.Buffer``."""
+
+    def to_pybytes(self) -> bytes: ...
+
+
 class Schema(Protocol):
     """The columns of a table and the metadata of its file: ``pyarrow.Schema``."""
 
@@ -47,6 +54,7 @@ class Schema(Protocol):
     metadata: dict[bytes, bytes] | None
 
     def with_metadata(self, metadata: Mapping[bytes, bytes]) -> Schema: ...
+    def serialize(self) -> Serialized: ...
     def __iter__(self) -> Iterator[Field]: ...
 
 
@@ -161,6 +169,7 @@ class ParquetWriter(Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(self, *raised: object) -> None: ...
     def write_table(self, table: Table) -> None: ...
+    def add_key_value_metadata(self, metadata: Mapping[bytes, bytes]) -> None: ...
     def close(self) -> None: ...
 
 
@@ -175,8 +184,20 @@ def open_parquet(file: Path) -> ParquetFile:
 
 
 def open_parquet_writer(file: Path, schema: Schema) -> ParquetWriter:
-    """Create ``file`` and return its writer. The file has zstd compression and page checksums, but no page index."""
-    return import_module("pyarrow.parquet").ParquetWriter(file, schema, compression="zstd", write_page_checksum=True)
+    """Create ``file`` and return its writer. The file has zstd compression and page checksums, but no page index.
+
+    Close the writer with ``close_parquet_writer``.
+    """
+    return import_module("pyarrow.parquet").ParquetWriter(
+        file, schema.with_metadata({}), compression="zstd", write_page_checksum=True, store_schema=False
+    )
+
+
+def close_parquet_writer(writer: ParquetWriter, schema: Schema) -> None:
+    """Store ``schema`` with its metadata in the file, as pyarrow does, and close the file."""
+    stored = base64.b64encode(schema.serialize().to_pybytes())
+    writer.add_key_value_metadata({**(schema.metadata or {}), b"ARROW:schema": stored})
+    writer.close()
 
 
 def read_schema(file: Path) -> Schema:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,8 @@ from bestofn.builders.protocols import ReportsDropped
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import disk_full_as_machine_error
-from bestofn.builders.run.fingerprints import fingerprint
 from bestofn.builders.run.pipeline import Run, skipped_rows
 from bestofn.builders.run.run_folder import delete_stale_files
-from bestofn.builders.run.table_settings import table_settings
 from bestofn.builders.tables import candidate_table, checksums
 from bestofn.builders.tables.candidate_table import costs_of
 from bestofn.builders.tables.flat_file import write_flat_file
@@ -51,14 +49,16 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
     return described
 
 
-def publish_tables(run: Run, parts: Sequence[Path], described: JsonObject) -> dict[str, int]:
+def publish_tables(run: Run, parts: Sequence[Path], described: JsonObject) -> Mapping[str, int]:
     """Write the published tables of ``parts``, their checksums and the flat file of the setting ``flat_file``.
 
     Returns the rows by table, for the manifest.
     """
-    used = [(stage.name, stage_settings) for stage, stage_settings in run.stages]
-    settings = table_settings(run.config, run.stage_list, run.not_sent, fingerprint(used)[:12])
-    views = write_views(parts, run.out, described, settings)
+    settings = run.table_settings
+    views = None
+    if run.second is not None and run.is_open:
+        views = run.loop.run(run.second.finish_views(parts, described, settings))
+    views = views or write_views(parts, run.out, described, settings)
     files = [file for name in VIEWS for file in table_files(run.out / name)]
     manifest.write_text(run.out / checksums.FILE, checksums.of_tables(run.out, files))
     if flat_file := run.config.get("flat_file"):

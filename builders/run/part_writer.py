@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from bestofn.builders.schema import SCHEMA_VERSION, features
 from bestofn.builders.tables import parquet_files
 from bestofn.builders.tables.arrow_rows import from_table, join_columns, to_table
 
+RowsDone = Callable[[int, Sequence[Row], int], None]
+"""A callback that is called with the number of a shard, its nested rows and their size, when its part is written."""
 Failures = Mapping[str, int]
 """Stage -> number of candidates that failed in it."""
 PART_ROWS = 256  # rows that are added to a part at a time
@@ -25,12 +27,16 @@ PART_ROWS = 256  # rows that are added to a part at a time
 
 @dataclass(frozen=True, slots=True)
 class PartWriter:
-    """Writes the parts of the run ``out``. ``row_done`` is called after each row of each stage."""
+    """Writes the parts of the run ``out``.
+
+    ``row_done`` is called after each row of each stage, and ``landed`` after each part.
+    """
 
     out: Path
     stages: Sequence[Stage]
     loop: Loop
     row_done: RowDone
+    landed: RowsDone = lambda number, rows, size: None
 
     def write(self, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> Failures:
         """Run the stages over ``rows`` and write the Parquet part of shard ``number``, but not its marker.
@@ -50,6 +56,7 @@ class PartWriter:
         remove_marker(part)
         tables = (table.slice(first, PART_ROWS) for first in range(0, len(rows), PART_ROWS))
         parquet_files.write_tables(tables, part, features_from(types), {"schema_version": SCHEMA_VERSION})
+        self.landed(number, read, table.nbytes)
         failed = failures(table, self.stages)
         for name in itertools.dropwhile(lambda name: name not in failed, files):
             delete_cached(files[name])

@@ -32,7 +32,7 @@ from bestofn.builders.protocols import HasWeights, ReportsSkipped, Sampler, Sour
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run.disk import disk_full_as_machine_error
-from bestofn.builders.run.fingerprints import stage_fingerprints
+from bestofn.builders.run.fingerprints import fingerprint, stage_fingerprints
 from bestofn.builders.run.first_rows import FirstRows, PairingWithoutVerdicts
 from bestofn.builders.run.forecast import Forecast
 from bestofn.builders.run.part_writer import Failures, PartWriter
@@ -44,9 +44,9 @@ from bestofn.builders.run.run_folder import (
     write_marker,
 )
 from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
-from bestofn.builders.run.second_process import SecondProcess, second_process
+from bestofn.builders.run.second_process import SecondProcess, Shard, second_process
 from bestofn.builders.run.spending import Spending
-from bestofn.builders.run.table_settings import pair_basis, reward_of
+from bestofn.builders.run.table_settings import pair_basis, reward_of, table_settings
 from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
@@ -55,6 +55,7 @@ from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import query_to_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.verify import Verify
+from bestofn.builders.tables.columns import TableSettings
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +128,12 @@ class Run:
     def is_open(self) -> bool:
         """Whether ``open`` was called."""
         return self._opened
+
+    @property
+    def table_settings(self) -> TableSettings:
+        """The settings of this run that change the published tables."""
+        used = [(stage.name, settings) for stage, settings in self.stages]
+        return table_settings(self.config, self.stage_list, self.not_sent, fingerprint(used)[:12])
 
     def open(self) -> None:
         """Open the journal, connections, containers and models. If they are already open, do nothing."""
@@ -311,6 +318,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
     part = part_of(run.out, number)
     if is_complete(part, fingerprints[-1]):
         run.progress.count_finished_rows(len(rows))
+        _note_complete(run, number)
         return part
     run.open()
     run.check_stages(rows)
@@ -325,7 +333,13 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
         extra=ONLY_IN_FILE,
     )
     write_marker(part, fingerprints, len(rows), failed)
+    _note_complete(run, number)
     return part
+
+
+def _note_complete(run: Run, number: int) -> None:
+    if run.second is not None:
+        run.second.complete(number)
 
 
 def _write_part(run: Run, number: int, queries: Sequence[Query], rows: Sequence[Row], names: Sequence[str]) -> Failures:
@@ -337,7 +351,7 @@ def _write_part(run: Run, number: int, queries: Sequence[Query], rows: Sequence[
     writer.run_first_stage(number, rows, names)
     if not run.second.takes(queries):
         return writer.write(number, rows, names)
-    written = run.loop.run(run.second.write(number, rows, names))
+    written = run.loop.run(run.second.write(Shard(number, rows, names), run.table_settings))
     run.progress.add(written.rows, written.outcomes)
     return written.failed
 

@@ -14,16 +14,18 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.protocols import Stage, Verifier, verified_by
 from bestofn.builders.records import JsonObject, Query, Row
+from bestofn.builders.run.landing import LandingViews
 from bestofn.builders.run.part_writer import Failures, PartWriter
 from bestofn.builders.schema import features
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.verify import Verify
+from bestofn.builders.tables.columns import TableSettings
 from bestofn.sandbox.workers import ProcessPool
 
 LEAST_QUERIES = 600  # to start a process takes longer than to verify the answers to fewer queries
@@ -37,6 +39,14 @@ MODULES = (
 """The classes that a second process may create: they send no requests and load no model."""
 VERIFIERS = frozenset({"math", "choice", "short_answer"})
 """The verifiers that use no sandbox."""
+
+
+class Shard(NamedTuple):
+    """The arguments of ``PartWriter.write``."""
+
+    number: int
+    rows: Sequence[Row]
+    fingerprints: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,7 @@ class SecondProcess:
         self._pool = ProcessPool(1, NO_LIMIT_MB, preload=(__name__,), calls_per_worker=1 << 40)
         self._lock = threading.Lock()
         self._expected = 0
+        self._complete: set[int] = set()
 
     async def __aenter__(self) -> SecondProcess:
         await self._pool.__aenter__()
@@ -107,13 +118,33 @@ class SecondProcess:
             return False
         return verifier is None or all(verified_by(verifier, query) in VERIFIERS for query in queries)
 
-    async def write(self, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> WrittenPart:
-        """Run the later stages over ``rows`` and write the part of shard ``number``. See ``PartWriter.write``."""
-        call = (self._out, self._later, number, rows, fingerprints)
+    def complete(self, number: int) -> None:
+        """Note that the part of shard ``number`` is complete."""
+        with self._lock:
+            self._complete.add(number)
+
+    async def write(self, shard: Shard, settings: TableSettings) -> WrittenPart:
+        """Run the later stages over ``shard`` and write its part. See ``PartWriter.write``.
+
+        ``settings`` are those of the published tables, which are also written.
+        """
+        call = (self._out, self._later, shard, settings, frozenset(self._complete))
         written = await self._pool.call(_write_part, *call, timeout_s=NO_LIMIT_S)
         for record in written.logged:
             logging.getLogger(record.name).handle(record)
         return written
+
+    async def finish_views(
+        self, parts: Sequence[Path], described: JsonObject, settings: TableSettings
+    ) -> Mapping[str, int] | None:
+        """Publish the tables of ``parts``. Returns the rows by table; None if they must be written here.
+
+        ``described`` is the manifest.
+        """
+        if self._expected < LEAST_QUERIES:
+            return None
+        described = json.loads(json.dumps(described, default=str))
+        return await self._pool.call(_finish_views, self._out, settings, parts, described, timeout_s=NO_LIMIT_S)
 
 
 class _Sampled:
@@ -141,8 +172,8 @@ class _Records(logging.Handler):
         self.records.append(record)
 
 
-def _write_part(out: str, later: str, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> WrittenPart:
-    """Write one part in the second process."""
+def _write_part(out: str, later: str, shard: Shard, settings: TableSettings, complete: Collection[int]) -> WrittenPart:
+    """Write one part in the second process, and add its rows to the published tables."""
     loop, stages = _stages(later)
     done: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
@@ -151,13 +182,28 @@ def _write_part(out: str, later: str, number: int, rows: Sequence[Row], fingerpr
         done[stage] += 1
         outcomes.update(verdict["outcome"] for verdict in added.get("verdicts") or ())
 
+    def landed(number: int, rows: Sequence[Row], size: int) -> None:
+        _views(out, settings).add(number, rows, size, complete)
+
     logged = _Records()
     logging.getLogger("bestofn").addHandler(logged)
     try:
-        failed = PartWriter(Path(out), stages, loop, row_done).write(number, rows, fingerprints)
+        failed = PartWriter(Path(out), stages, loop, row_done, landed).write(*shard)
     finally:
         logging.getLogger("bestofn").removeHandler(logged)
     return WrittenPart(dict(failed), done, outcomes, logged.records)
+
+
+def _finish_views(
+    out: str, settings: TableSettings, parts: Sequence[Path], described: JsonObject
+) -> Mapping[str, int] | None:
+    return _views(out, settings).finish(parts, described)
+
+
+@functools.cache
+def _views(out: str, settings: TableSettings) -> LandingViews:
+    """Return the tables that this process writes. They stay open until the process ends."""
+    return LandingViews(Path(out), settings)
 
 
 def _open_stages(later: str) -> None:

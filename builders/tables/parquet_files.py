@@ -23,6 +23,7 @@ from bestofn.builders.arrow_types import (
     ParquetWriter,
     Table,
     arrow,
+    close_parquet_writer,
     concat_tables,
     count_rows,
     open_parquet,
@@ -83,7 +84,7 @@ def damage_named(file: Path) -> Generator[None]:
 class Writer:
     """A context manager that writes rows to ``path``. If the block raises an error, no file remains.
 
-    Credentials in ``metadata`` are masked.
+    ``metadata`` is stored in the schema of each file. It may be set until the block ends. Credentials in it are masked.
 
     When a file exceeds ``file_bytes``, the writer begins a new file. Then all files are named like
     ``STEM-00000-of-00003.parquet``. At the end, the writer deletes older files of the same side.
@@ -97,14 +98,15 @@ class Writer:
     """
 
     def __init__(
-        self, path: Path, features: Features, metadata: Mapping[str, str], file_bytes: float = ONE_FILE
+        self, path: Path, features: Features, metadata: Mapping[str, str] | None, file_bytes: float = ONE_FILE
     ) -> None:
         self.path, self.features, self.file_bytes = path, features, file_bytes
+        self.metadata = metadata
         self.count = self.buffered_bytes = 0
-        own = {key.encode(): redacted_text(value).encode("utf-8", "replace") for key, value in metadata.items()}
-        self._schema = features.arrow_schema.with_metadata({**(features.arrow_schema.metadata or {}), **own})
+        self._schema = features.arrow_schema
         self._temporary: list[Path] = []  # the files written so far
         self._writer: ParquetWriter | None = None  # the writer of the last file
+        self._full: list[ParquetWriter] = []  # the writers of the other files, which have no metadata yet
         self._file_bytes_written = 0  # bytes in the last file, in Arrow's memory format
         self._rows: list[Row] = []
         self._group: list[Any] = []  # compressed tables of the current row group
@@ -120,8 +122,7 @@ class Writer:
             if kind is None:
                 self.flush()
                 self.end_group()
-            if self._writer is not None:
-                self._writer.close()
+            self._close_files()
             if kind is None:
                 self._rename_files()
         finally:
@@ -154,7 +155,9 @@ class Writer:
         if not self._group or self._writer is None:
             return
         if self._file_bytes_written >= self.file_bytes:
-            self._writer.close()
+            self._full.append(self._writer)
+            if self.metadata is not None:
+                self._close_files()
             self._writer = self._open_next_file()
         self._writer.write_table(concat_tables(map(_decompress, self._group)).cast(self._schema))
         self._file_bytes_written += self.buffered_bytes
@@ -172,6 +175,16 @@ class Writer:
         self._writer = open_parquet_writer(self._temporary[-1], self._schema)
         self._file_bytes_written = 0
         return self._writer
+
+    def _close_files(self) -> None:
+        own = {key: redacted_text(value).encode("utf-8", "replace") for key, value in (self.metadata or {}).items()}
+        schema = self._schema.with_metadata(
+            {**(self._schema.metadata or {}), **{key.encode(): value for key, value in own.items()}}
+        )
+        writers, self._full = [*self._full, *filter(None, [self._writer])], []
+        self._writer = None
+        for writer in writers:
+            close_parquet_writer(writer, schema)
 
     def _rename_files(self) -> None:
         for file in self._temporary:  # after a power failure the final file is complete or does not exist

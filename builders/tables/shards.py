@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.arrow_types import features_of_schema
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import JsonObject
+from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.attempts import first_outcome
 from bestofn.builders.tables.checksums import check_part
@@ -86,10 +86,18 @@ def score_parts(parts: Sequence[Path]) -> list[str]:
     for part in parts:
         with opened(part) as file:
             for batch in file.iter_batches(batch_size=READ_ROWS, columns=["scores.list.element.parts"]):
-                for scores in batch["scores"].to_pylist():
-                    for score in scores or ():
-                        names.update(_numeric(score["parts"]))
+                names.update(score_parts_of(batch.to_pylist()))
     return sorted(names)
+
+
+def score_parts_of(rows: Iterable[Row]) -> list[str]:
+    """Return the names of the numeric parts of the scores in nested rows, sorted."""
+    return sorted({name for row in rows for score in row["scores"] or () for name in _numeric(score["parts"])})
+
+
+def have_margins(rows: Iterable[Row]) -> bool:
+    """Return whether every pair of nested rows has a margin."""
+    return all(pair["margin"] is not None for row in rows for pair in row["pairs"] or ())
 
 
 def _numeric(parts: str | JsonObject | None) -> Iterator[str]:
@@ -103,9 +111,8 @@ def every_pair_has_margin(parts: Sequence[Path]) -> bool:
     """Return whether every pair has a margin. Only the margins are read."""
     for part in parts:
         with opened(part) as file:
-            pairs = file.read(columns=["pairs.list.element.margin"])["pairs"].to_pylist()
-        if any(pair["margin"] is None for row in pairs for pair in row or ()):
-            return False
+            if not have_margins(file.read(columns=["pairs.list.element.margin"]).to_pylist()):
+                return False
     return True
 
 

@@ -46,28 +46,83 @@ def write_views(
     ``parquet_files.FILE_BYTES`` is several files. The table ``reward_model`` has the column ``margin`` only if every
     pair has a margin, because ``RewardTrainer`` adds this column to its loss.
     """
-    names = tuple(names)
-    left_out = {} if shards.every_pair_has_margin(parts) else {"reward_model": ("margin",)}
+    has_margins, score_parts = shards.every_pair_has_margin(parts), shards.score_parts(parts)
     metadata = schema_metadata({**run, **shards.totals(parts)})
-    tables = {name: VIEWS[name] for name in names}
-    if "candidates" in tables:
-        tables["candidates"] = with_reward_columns(shards.score_parts(parts))
-    _delete_temporary_files(out, names)
-    with contextlib.ExitStack() as stack:
-        writers = {
-            (name, side): stack.enter_context(
-                Writer(
-                    out / name / f"{side}.parquet",
-                    _features(tables[name], left_out),
-                    metadata,
-                    parquet_files.FILE_BYTES,
-                )
+    with ViewWriter(out, settings or TableSettings(), score_parts, has_margins=has_margins, names=names) as views:
+        views.metadata = metadata
+        views.add_parts(parts)
+    return views.row_counts()
+
+
+class ViewWriter:
+    """A context manager that writes the published tables to the folder ``out``, row by row.
+
+    ``score_parts`` are the names of the numeric parts of the scores, and ``has_margins`` says whether every pair has a
+    margin. ``metadata`` must be set before the block ends. If the block raises an error, no file remains.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        settings: TableSettings,
+        score_parts: Sequence[str],
+        *,
+        has_margins: bool,
+        names: Iterable[str] = tuple(VIEWS),
+    ) -> None:
+        self.metadata: Mapping[str, str] | None = None
+        self._settings = settings
+        self._read = 0  # bytes that were read since the writers were flushed
+        names = tuple(names)
+        self._tables: Tables = {name: VIEWS[name] for name in names}
+        if "candidates" in self._tables:
+            self._tables = {**self._tables, "candidates": with_reward_columns(score_parts)}
+        left_out = {} if has_margins else {"reward_model": ("margin",)}
+        _delete_temporary_files(out, names)
+        self._writers: Writers = {
+            (name, side): Writer(
+                out / name / f"{side}.parquet", _features(self._tables[name], left_out), None, parquet_files.FILE_BYTES
             )
             for name in names
             for side in VIEWS[name].sides
         }
-        _write_rows(parts, writers, tables, settings or TableSettings())
-    return _delete_empty_files(writers)
+        self._files = contextlib.ExitStack()
+
+    def __enter__(self) -> ViewWriter:
+        with contextlib.ExitStack() as opened:
+            for writer in self._writers.values():
+                opened.enter_context(writer)
+            self._files = opened.pop_all()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        for writer in self._writers.values():
+            writer.metadata = self.metadata
+        self._files.__exit__(*raised)
+
+    def add_parts(self, parts: Sequence[Path]) -> None:
+        """Add the rows of the shards ``parts``."""
+        for batch, size in shards.nested_batches(parts):
+            self.add_rows(batch, size)
+
+    def add_rows(self, rows: Iterable[Row], size: int) -> None:
+        """Add nested rows, which have ``size`` bytes in Arrow's memory format."""
+        for row in rows:
+            query = QueryRow(row, self._settings.system, reasoning=self._settings.reasoning)
+            _write_row(query, self._writers, self._tables, self._settings)
+            _limit_buffers(self._writers)
+        self._read += size
+        if self._read >= shards.READ_BYTES:
+            self._read = 0
+            for writer in self._writers.values():
+                writer.flush()
+
+    def row_counts(self) -> dict[str, int]:
+        """Delete empty test files and empty optional tables. Returns the number of rows of each remaining file.
+
+        Call it after the ``with`` block.
+        """
+        return _delete_empty_files(self._writers)
 
 
 def _features(table: PublishedTable[Any], left_out: Mapping[str, Sequence[str]]) -> Features:
@@ -114,19 +169,6 @@ def schema_metadata(run: JsonObject) -> dict[str, str]:
         for key, value in facts.items()
         if value is not None
     }
-
-
-def _write_rows(parts: Sequence[Path], writers: Writers, tables: Tables, settings: TableSettings) -> None:
-    read = 0
-    for batch, size in shards.nested_batches(parts):
-        for row in batch:
-            _write_row(QueryRow(row, settings.system, reasoning=settings.reasoning), writers, tables, settings)
-            _limit_buffers(writers)
-        read += size
-        if read >= shards.READ_BYTES:
-            read = 0
-            for writer in writers.values():
-                writer.flush()
 
 
 def _write_row(query: QueryRow, writers: Writers, tables: Tables, settings: TableSettings) -> None:

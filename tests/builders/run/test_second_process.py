@@ -53,9 +53,11 @@ def test_the_rows_equal_those_of_one_process(
     written: list[int] = []
     write = second_process.SecondProcess.write
 
-    async def counted(self: second_process.SecondProcess, number: int, *rest: Any) -> second_process.WrittenPart:
-        part = await write(self, number, *rest)
-        written.append(number)
+    async def counted(
+        self: second_process.SecondProcess, shard: second_process.Shard, settings: Any
+    ) -> second_process.WrittenPart:
+        part = await write(self, shard, settings)
+        written.append(shard.number)
         assert part.outcomes.keys() <= {"pass", "fail"}
         assert set(part.rows) == {"verify", "reward", "pairs"}
         return part

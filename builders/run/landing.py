@@ -1,0 +1,80 @@
+"""Writes the published tables while the shards of a run are completed, so that little is left to do at the end.
+
+The rows are written in the order of the shards. Used in the second process of a build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.run.run_folder import part_of
+from bestofn.builders.tables import shards
+from bestofn.builders.tables.columns import TableSettings
+from bestofn.builders.tables.writer import ViewWriter, schema_metadata
+
+
+class LandingViews:
+    """The published tables of the run ``out``, which grow while shards are completed.
+
+    The columns of two tables depend on the rows: ``margin`` and the parts of the scores. They are chosen by the first
+    shard. If a later shard needs other columns, ``finish`` returns None, and the tables must be written again.
+    """
+
+    def __init__(self, out: Path, settings: TableSettings) -> None:
+        self._out = out
+        self._settings = settings
+        self._written = 0  # the shards with lower numbers are in the tables
+        self._views: ViewWriter | None = None
+        self._score_parts: Sequence[str] = ()
+        self._fits = True
+
+    def add(self, number: int, rows: Sequence[Row], size: int, complete: Collection[int]) -> None:
+        """Add the rows of shard ``number``, which have ``size`` bytes, as soon as all earlier shards are added.
+
+        ``complete`` are the numbers of the shards whose parts are complete. They are read if it is their turn.
+        """
+        while self._fits and (self._written == number or self._written in complete):
+            if self._written == number:
+                self._add_rows(rows, size)
+            else:
+                self._add_part(part_of(self._out, self._written))
+            self._written += 1
+
+    def finish(self, parts: Sequence[Path], described: JsonObject) -> Mapping[str, int] | None:
+        """Add the other shards of ``parts`` and publish the tables. Returns the rows by table.
+
+        ``described`` is the manifest. Returns None if the tables must be written again.
+        """
+        while self._fits and self._written < len(parts):
+            self._add_part(parts[self._written])
+            self._written += 1
+        if not self._fits or self._views is None:
+            self.discard()
+            return None
+        self._views.metadata = schema_metadata({**described, **shards.totals(parts)})
+        views, self._views = self._views, None
+        views.__exit__(None, None, None)
+        return views.row_counts()
+
+    def discard(self) -> None:
+        """Delete the files that are not published yet."""
+        if self._views is not None:
+            self._views.__exit__(InterruptedError, InterruptedError(), None)
+            self._views = None
+
+    def _add_part(self, part: Path) -> None:
+        for batch, size in shards.nested_batches([part]):
+            if self._fits:
+                self._add_rows(batch, size)
+
+    def _add_rows(self, rows: Sequence[Row], size: int) -> None:
+        score_parts = shards.score_parts_of(rows)
+        if self._views is None:
+            self._score_parts = score_parts
+            self._views = ViewWriter(self._out, self._settings, score_parts, has_margins=True)
+            self._views.__enter__()
+        self._fits = set(score_parts) <= set(self._score_parts) and shards.have_margins(rows)
+        if self._fits:
+            self._views.add_rows(rows, size)
