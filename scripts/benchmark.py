@@ -1,9 +1,9 @@
-"""``bestofn benchmark accuracy|reward|steps …``: measures verifiers and rewards on labelled data.
+"""``bestofn benchmark accuracy|reward|steps|speed …``: measures verifiers, rewards and the speed of builds.
 
 ``accuracy`` measures verifiers with the package ``tests/benchmarks/accuracy``; its kind ``sandbox`` is the program
 ``tests/benchmarks/accuracy_sandbox.py``. It needs a source checkout. Its labelled data is not part of the project; the
 default of ``data`` is ``../shared/data``, next to the project. ``reward`` and ``steps`` measure rewards
-(``benchmark_reward``), also in an installed package.
+(``benchmark_reward``), and ``speed`` measures builds (``benchmark_speed``), also in an installed package.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ def benchmark(arguments: Arguments) -> None:
     does not exist, or if an argument is invalid.
     """
     (what,) = arguments.positionals["WHAT"]
+    if what == "speed":
+        from bestofn.scripts.benchmark_speed import speed_benchmark
+
+        print(speed_benchmark(arguments))
+        return
     if what != "accuracy":
         from bestofn.scripts.benchmark_reward import reward_benchmark
 

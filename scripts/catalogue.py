@@ -211,10 +211,15 @@ JOURNAL = Command(
 )
 BENCHMARK = Command(
     "benchmark",
-    "measure verifiers and rewards on labelled data",
+    "measure verifiers and rewards on labelled data, and the speed of builds",
     "bestofn benchmark accuracy kinds=math",
-    (Positional("WHAT", "what to measure", choices=("accuracy", "reward", "steps")),),
+    (Positional("WHAT", "what to measure", choices=("accuracy", "reward", "steps", "speed")),),
     {
+        "prompts": Setting(int, 2000, "for speed: prompts of each build", least=1),
+        "n": Setting(int, 4, "for speed: candidates per prompt", least=1),
+        "concurrency": Setting(str, "64,256", "for speed: numbers of connections, separated by commas"),
+        "latency": Setting(float, 0.2, "for speed: latency of the mock server in seconds", least=0),
+        "rounds": Setting(int, 3, "for speed: rounds; medians are printed", least=1),
         "kinds": Setting(str, None, "kinds of verdicts, separated by commas; null: all"),
         "sets": Setting(str, None, "names of labelled sets, separated by commas; null: all sets of the kinds"),
         "shape": Setting(str, None, "for reward: reward_bench_2, rm_bench, judge_bench or rmb"),

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_generation.py [--prompts 2000] [--rounds 2] [--only native,single,tail]
 
-The server is ``completion_server.py``. The bare client is ``../shared/bench/bare_client.py`` next to the project if it
+The server is ``scripts/speed_server.py``. The bare client is ``../shared/bench/bare_client.py`` next to the project if it
 exists, otherwise the same loop in this file. Prints completions per second, CPU seconds and peak memory of both, and
 the engine's rate as a share of the bare client's. On a shared machine only the shares are meaningful.
 """
@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from bestofn.scripts.benchmark_speed import bare, facts, server
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "bench" / "bare_client.py"
@@ -127,46 +127,6 @@ async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: 
             await asyncio.gather(*(work() for _ in range(waiting)))
             wall = time.perf_counter() - started
     return facts(prompts * N, wall, before)
-
-
-async def bare(port: int, prompts: int, n: int, concurrency: int) -> dict[str, Any]:
-    """Send the same requests with one session and ``concurrency`` workers. The replies are read and discarded."""
-    import aiohttp
-
-    numbers = iter(range(prompts))
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency)) as session:
-
-        async def work() -> None:
-            for number in numbers:
-                messages = [{"role": "user", "content": f"Question {number}: what is {number}+1?"}]
-                body = {"model": "mock-model", "messages": messages, "n": n, "temperature": 0.7}
-                async with session.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=body) as response:
-                    await response.json()
-
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        started = time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(concurrency)))
-        return facts(prompts * n, time.perf_counter() - started, before)
-
-
-def facts(completions: int, wall: float, before: resource.struct_rusage) -> dict[str, Any]:
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    rss = after.ru_maxrss / 1024
-    return {"compl_s": round(completions / wall, 1), "wall": round(wall, 2), "cpu": round(cpu, 2), "rss_mb": round(rss)}
-
-
-@contextlib.contextmanager
-def server(tail: bool, latency_s: float = 0.2) -> Iterator[int]:
-    """Start a mock server in a new process, and yield its port."""
-    script = Path(__file__).with_name("completion_server.py")
-    words = [sys.executable, str(script), str(latency_s), *(["tail"] if tail else [])]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/kill_resume.py [--prompts 2000] [--trials 3] [--kills 1] [--concurrency 64] [--seed 0]
 
-Each trial builds into a new folder against a mock server (``completion_server.py``). The build is killed ``kills``
+Each trial builds into a new folder against a mock server (``scripts/speed_server.py``). The build is killed ``kills``
 times, each time after a random number of requests, and then runs to its end. For each trial this prints the number of
 requests that were sent again, and its upper bound (kills × concurrency). It also prints whether the candidates table
 equals that of an uninterrupted build, except for timings.

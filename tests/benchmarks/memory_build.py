@@ -2,7 +2,7 @@
 
     python tests/benchmarks/memory_build.py [--prompts 1,2000,20000] [--concurrency 64]
 
-Each build runs in a new process and samples 4 completions per prompt from a mock server (``completion_server.py``,
+Each build runs in a new process and samples 4 completions per prompt from a mock server (``scripts/speed_server.py``,
 without latency). The build of a single prompt shows the memory of imports and open objects.
 """
 

@@ -1,6 +1,6 @@
 """A mock Chat Completions server for measurements. It prints its port.
 
-    python tests/benchmarks/completion_server.py LATENCY_S [tail]
+    python -m bestofn.scripts.speed_server LATENCY_S [tail]
 
 With ``tail``, 1 % of the requests wait 2 s longer and 5 % wait five times as long. The hash of the prompt selects them,
 so every client gets the same delays. ``GET /stats`` returns the counts, and ``POST /reset`` sets them to zero.
@@ -12,11 +12,12 @@ import asyncio
 import hashlib
 import json
 import sys
+import time
 from collections import Counter
 
 from aiohttp import web
 
-TEXT = "We look at the question, take the number in it, and count on by one. " * 8
+TEXT = "We look at the question, take the number in it, and count on by one. " * 8 + "The answer is \\boxed{%d}."
 
 
 class Server:
@@ -29,6 +30,7 @@ class Server:
     def forget(self) -> None:
         """Set all counts to zero."""
         self.requests = self.completions = self.in_flight = self.peak = 0
+        self.first = self.last = 0.0  # when the first request arrived, and when the last reply was sent
         self.asked: Counter[bytes] = Counter()
 
     async def chat(self, request: web.Request) -> web.Response:
@@ -37,6 +39,7 @@ class Server:
         count = int(body.get("n") or 1)
         key = hashlib.md5(json.dumps(body["messages"]).encode()).digest()
         self.requests += 1
+        self.first = self.first or time.time()
         self.completions += count
         self.asked[key] += count
         self.in_flight += 1
@@ -45,8 +48,9 @@ class Server:
             await asyncio.sleep(self.seconds(key))
         finally:
             self.in_flight -= 1
+            self.last = time.time()
         choices = [
-            {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT + str(index)}}
+            {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT % index}}
             for index in range(count)
         ]
         usage = {"prompt_tokens": 20, "completion_tokens": 150 * count, "total_tokens": 20 + 150 * count}
@@ -59,7 +63,7 @@ class Server:
 
     async def stats(self, request: web.Request) -> web.Response:
         """The counts since the last reset."""
-        counts = {name: getattr(self, name) for name in ("requests", "completions", "peak")}
+        counts = {name: getattr(self, name) for name in ("requests", "completions", "peak", "first", "last")}
         return web.json_response(counts | {"prompts": len(self.asked), "most": max(self.asked.values(), default=0)})
 
     async def reset(self, request: web.Request) -> web.Response:
@@ -85,7 +89,8 @@ async def serve(server: Server) -> None:
     await asyncio.Event().wait()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve with the latency that the command line gives."""
     served = Server(float(sys.argv[1]), "tail" in sys.argv[2:])
     try:
         import uvloop
@@ -93,3 +98,7 @@ if __name__ == "__main__":
         uvloop.run(serve(served))
     except ImportError:
         asyncio.run(serve(served))
+
+
+if __name__ == "__main__":
+    main()
