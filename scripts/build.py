@@ -70,9 +70,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         config, out = _preview(config, out)
     if config.get("dry_run"):
         return dry_run(config, out)
-    from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.config.objects import ObjectBuilder
-    from bestofn.builders.report.headline import headline, over_budget
     from bestofn.builders.run.manifest import read_or_empty
     from bestofn.builders.run.mirror import is_url
 
@@ -89,9 +87,14 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         raise SystemExit(exit_code_of(error)) from None
     except BestofnError as error:
         if not isinstance(error, ConfigError | FolderInUse | JournalError) and _has_replies(out):
+            from bestofn.builders.report.headline import over_budget
+
             lines = [str(error), over_budget(read_or_empty(out)), kept if "same command" in str(error) else resume]
             error.args = ("\n".join(filter(None, lines)),)
         raise
+    from bestofn.builders.analysis.run_figures import figures_of_run
+    from bestofn.builders.report.headline import headline
+
     figures = figures_of_run(out, described)
     print(headline(figures, described, out))
     if config.get("preview"):

@@ -90,6 +90,8 @@ def refused_attempt(now: Attempt) -> Attempt | None:
 
 def first_outcome(candidate: Row, verdict: Row) -> str:
     """Return the outcome of the attempt that counts for a candidate: its first draw."""
+    if not history_of(candidate):
+        return verdict["outcome"]
     attempts = {past["attempt"]: (past["error"], past["verdict"]["outcome"]) for past in history_of(candidate)}
     attempts[candidate["attempt"]] = (candidate["error"], verdict["outcome"])
     return attempts[first_draw({attempt: not error for attempt, (error, _) in attempts.items()})][1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from bestofn.builders.tables.query_row import EMPTY, QueryRow, json_text, last_t
 CLUSTER_CHARS = 80  # longer canonical answers are replaced by a digest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CandidateRecord:
     """One candidate, with all values from which its columns are computed."""
 
@@ -36,6 +36,8 @@ class CandidateRecord:
     usage: JsonObject
     retry: JsonObject
     adaptive: JsonObject
+    persona: JsonObject  # grade of the persona's voice by ``reward=persona_judge``, also in a weighted sum
+    harmony: Sequence[JsonObject]  # messages that the model wrote in the Harmony format
     retried: bool = False  # whether the dialogue was run again, and the next row of the candidate is the second one
 
 
@@ -81,6 +83,8 @@ def _record(
         usage=candidate["usage"] or EMPTY,
         retry=own.get("retry") or EMPTY,
         adaptive=own.get("adaptive") or EMPTY,
+        persona=_persona_grade(score["parts"] or EMPTY),
+        harmony=own.get("harmony") or (),
     )
 
 
@@ -102,14 +106,7 @@ def temperature(one: CandidateRecord) -> float | None:
     return 0.0 if one.candidate["arm"] == "greedy" else one.settings.temperature
 
 
-def harmony_messages(one: CandidateRecord) -> list[JsonObject]:
-    """Return the messages that the model wrote in the Harmony format; [] if it wrote another format."""
-    return list((one.candidate["detail"] or EMPTY).get("harmony") or ())
-
-
-def persona_grade(one: CandidateRecord) -> JsonObject:
-    """Return the grade of the persona's voice by ``reward=persona_judge``, also in a weighted sum; else {}."""
-    parts: JsonObject = one.score["parts"] or EMPTY
+def _persona_grade(parts: JsonObject) -> JsonObject:
     details = [parts, *(parts.get("detail") or EMPTY).values()]
     return next((detail["persona"] for detail in details if isinstance(detail.get("persona"), dict)), EMPTY)
 

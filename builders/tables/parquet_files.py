@@ -222,7 +222,9 @@ def _compress(table: Table) -> Any:
     pa = arrow()
     sink = pa.BufferOutputStream()
     bare = pa.Table.from_arrays(table.columns, names=table.column_names)
-    with pa.ipc.new_stream(sink, bare.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+    with pa.ipc.new_stream(
+        sink, bare.schema, options=pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    ) as stream:
         stream.write_table(bare)
     return sink.getvalue()
 

@@ -117,8 +117,9 @@ def last_text(messages: Sequence[Message], role: str) -> str:
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
+_EMPTY_TEXTS = {list: "[]", dict: "{}"}
 
 
 def json_text(value: object) -> str:
     """Encode ``value`` as JSON text. Values that JSON cannot represent, such as dates, become text."""
-    return _JSON.encode(value)
+    return _JSON.encode(value) if value else _EMPTY_TEXTS.get(type(value)) or _JSON.encode(value)
