@@ -156,9 +156,11 @@ class Writer:
             return
         if self._file_bytes_written >= self.file_bytes:
             self._full.append(self._writer)
+            self._writer = None
             if self.metadata is not None:
                 self._close_files()
-            self._writer = self._open_next_file()
+            self._open_next_file()
+        assert self._writer is not None
         self._writer.write_table(concat_tables(map(_decompress, self._group)).cast(self._schema))
         self._file_bytes_written += self.buffered_bytes
         self._group, self.buffered_bytes, self._group_rows = [], 0, 0
@@ -170,11 +172,10 @@ class Writer:
             rows, self._rows = self._rows, []
             self.add_table(to_table(rows, self.features))
 
-    def _open_next_file(self) -> ParquetWriter:
+    def _open_next_file(self) -> None:
         self._temporary.append(self.path.with_name(f"{self.path.name}.{len(self._temporary)}.{os.getpid()}.tmp"))
         self._writer = open_parquet_writer(self._temporary[-1], self._schema)
         self._file_bytes_written = 0
-        return self._writer
 
     def _close_files(self) -> None:
         own = {key: redacted_text(value).encode("utf-8", "replace") for key, value in (self.metadata or {}).items()}
