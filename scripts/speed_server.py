@@ -92,12 +92,7 @@ async def serve(server: Server) -> None:
 def main() -> None:
     """Serve with the latency that the command line gives."""
     served = Server(float(sys.argv[1]), "tail" in sys.argv[2:])
-    try:
-        import uvloop
-
-        uvloop.run(serve(served))
-    except ImportError:
-        asyncio.run(serve(served))
+    asyncio.run(serve(served))
 
 
 if __name__ == "__main__":

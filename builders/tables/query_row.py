@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -117,7 +117,7 @@ def last_text(messages: Sequence[Message], role: str) -> str:
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
-_EMPTY_TEXTS = {list: "[]", dict: "{}"}
+_EMPTY_TEXTS: Mapping[type, str] = {list: "[]", dict: "{}"}
 
 
 def json_text(value: object) -> str:
