@@ -234,13 +234,6 @@ class Candidate:
         return tuple(call for message in self.messages for call in message.get("tool_calls") or ())
 
 
-RUNS_DISAGREE = "the strict and the plain run disagree"
-"""The beginning of the explanation of an ``abstain`` whose program fails in the strict run and passes in the plain run.
-
-The plain run executes the tests as benchmarks do. ``run_figures`` counts these verdicts.
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of a verifier. In a verified pair, the chosen side has the outcome pass, the rejected side fail."""
@@ -257,6 +250,26 @@ class Verdict:
             raise ValueError(f"Verdict.outcome is {self.outcome!r}; expected pass, fail, abstain or error")
         if not 0.0 <= self.confidence <= 1.0:
             raise ValueError(f"Verdict.confidence is {self.confidence!r}; expected a number from 0 to 1")
+
+    @property
+    def is_correct(self) -> bool | None:
+        """True for a pass and False for a fail; None if the verifier did not decide."""
+        return {"pass": True, "fail": False}.get(self.outcome)
+
+    @property
+    def verifier_name(self) -> str:
+        """Same value as ``verifier``, under the documented name."""
+        return self.verifier
+
+    @property
+    def metadata(self) -> JsonObject:
+        """Same value as ``detail``, under the documented name."""
+        return self.detail
+
+    @property
+    def execution_time(self) -> float:
+        """Same value as ``seconds``, under the documented name."""
+        return self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,17 +397,3 @@ def content_text(content: object) -> str:
         parts = (cast("JsonObject", part) for part in cast("Sequence[object]", content) if isinstance(part, Mapping))
         return "".join(str(part.get("text") or "") for part in parts)
     return str(content)
-
-
-def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """Return ``messages`` with ``before`` and ``after`` added around the text of the system prompt."""
-    own, rest = "", tuple(messages)
-    if rest and rest[0].get("role") in ("system", "developer"):
-        own, rest = content_text(rest[0].get("content")), rest[1:]
-    text = paragraphs((before, own, after))
-    return ({"role": "system", "content": text}, *rest) if text else rest
-
-
-def paragraphs(parts: Sequence[str]) -> str:
-    """Join the non-empty ``parts`` with blank lines."""
-    return "\n\n".join(part for part in parts if part)

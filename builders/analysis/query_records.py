@@ -15,7 +15,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from bestofn.builders.records import RUNS_DISAGREE, Row
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
+from bestofn.builders.records import Row
 from bestofn.builders.sources.seen_ids import SeenIds
 from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k, first_draw, is_independent
 from bestofn.builders.tables import candidate_table

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean, nearest
+from bestofn.builders.formats.prompt_texts import paragraphs
 from bestofn.builders.formats.tool_calls import expected_from_calls
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.records import JsonObject, Row, paragraphs
+from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
 UNREADABLE_JSON = (ValueError, RecursionError)  # not JSON, more digits than Python reads, or nested too deeply

@@ -10,17 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.records import (
-    Arm,
-    Candidate,
-    JsonObject,
-    Persona,
-    Query,
-    Request,
-    Sampling,
-    paragraphs,
-    with_system_text,
-)
+from bestofn.builders.formats.prompt_texts import paragraphs, with_system_text
+from bestofn.builders.records import Arm, Candidate, JsonObject, Persona, Query, Request, Sampling
 from bestofn.builders.stages import prompt_variants, steps_form
 
 AnswerForm = Literal["text", "steps"]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from bestofn.builders.formats.prompt_texts import with_system_text
 from bestofn.builders.formats.trainable import renumbered, trainable, trainable_message
-from bestofn.builders.records import JsonObject, Judged, Message, Row, content_text, with_system_text
+from bestofn.builders.records import JsonObject, Judged, Message, Row, content_text
 from bestofn.builders.schema import judged_from_row
 from bestofn.builders.tables.attempts import first_outcome
 

@@ -8,7 +8,7 @@ import pytest
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.builders.records import Candidate, Outcome, Query, Reference, Verdict
 from bestofn.sandbox.auto_sandbox import AutoSandbox
 from bestofn.verifiers import get_verifier, get_verifier_for_split, register
 from bestofn.verifiers.by_split import BySplit, domain_of, routed
@@ -233,6 +233,16 @@ def test_the_code_verifier_by_its_name_or_its_split_has_a_sandbox() -> None:
         assert isinstance(verifier.sandbox, AutoSandbox)
     with pytest.raises(ConfigError, match="the sandbox is None; expected a sandbox"):
         get_verifier("code", sandbox=None)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_correct"), [("pass", True), ("fail", False), ("abstain", None), ("error", None)]
+)
+def test_a_verdict_has_the_documented_names(outcome: Outcome, is_correct: bool | None) -> None:
+    verdict = Verdict(outcome, 0.5, "why", "math", {"method": "numeric"}, 0.25)
+    names = ("is_correct", "confidence", "explanation", "metadata", "execution_time", "verifier_name")
+    values = (is_correct, 0.5, "why", {"method": "numeric"}, 0.25, "math")
+    assert tuple(getattr(verdict, name) for name in names) == values
 
 
 def test_confidence_outside_zero_to_one_raises() -> None:

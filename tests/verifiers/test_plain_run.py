@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import SandboxError
-from bestofn.builders.records import RUNS_DISAGREE, Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
+from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier

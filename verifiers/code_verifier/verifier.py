@@ -16,8 +16,9 @@ from dataclasses import replace
 
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.formats.lazy_regex import regex
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import RUNS_DISAGREE, Candidate, CodeTests, Limits, Program, Query, Verdict
+from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls

@@ -12,7 +12,7 @@ from bestofn.builders.analysis.pair_figures import PairRecord, PairSample
 from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_nested_row, record_of_rows
 from bestofn.builders.analysis.run_figures import Pool, RunFigures, figures_of_run
 from bestofn.builders.errors import IncompleteRun
-from bestofn.builders.records import RUNS_DISAGREE
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.html_page import page
 from bestofn.builders.report.inspect_text import notes

@@ -7,18 +7,10 @@ from dataclasses import replace
 import pytest
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, RequestError
+from bestofn.builders.formats.prompt_texts import with_system_text
 from bestofn.builders.providers.recorded import Recorded
 from bestofn.builders.providers.scripted import Scripted
-from bestofn.builders.records import (
-    Candidate,
-    Completion,
-    Persona,
-    Query,
-    Reference,
-    Sampling,
-    Usage,
-    with_system_text,
-)
+from bestofn.builders.records import Candidate, Completion, Persona, Query, Reference, Sampling, Usage
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
