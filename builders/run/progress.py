@@ -213,7 +213,7 @@ def _facts(state: ProgressState) -> dict[str, str]:
     facts = {"verdicts": " ".join(f"{name} {count:,}" for name, count in sorted(outcomes.items())) or "none yet"}
     if decided:
         facts["pass rate"] = f"{outcomes.get('pass', 0) / decided:.1%} of {decided:,} decided"
-    facts["requests"] = f"{state['requests']:,} ({state['requests'] / max(seconds, 1e-9):.1f}/s)"
+    facts["requests"] = f"{state['requests']:,} ({state['requests'] / max(seconds, 1.0):.1f}/s)"
     if state["failures"]:
         causes = Counter(state["failures"]).most_common()
         facts["failed attempts"] = ", ".join(f"{visible(cause)} {count:,}" for cause, count in causes)

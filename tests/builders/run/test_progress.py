@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import sys
-import types
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 from rich.console import Console
 
 from bestofn.builders.run import progress as module
@@ -63,22 +63,22 @@ def test_the_table_of_the_terminal_has_a_bar_per_stage() -> None:
     assert "2 of 4" in shown
 
 
-def test_a_notebook_gets_html_that_is_updated(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    shown: list[str] = []
-    handle = types.SimpleNamespace(update=shown.append)
-    display = types.ModuleType("IPython.display")
-    display.__dict__.update(HTML=str, display=lambda value, display_id: handle)
-    ipython = types.ModuleType("IPython")
-    ipython.__dict__["get_ipython"] = lambda: types.SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with show_progress(half_done(), ["generate", "verify", "reward"], lambda: SPENDING):
-        pass
-    assert shown[-1].count("<progress") == 3
-    assert "&lt;b&gt; 2" in shown[-1]
-    assert capfd.readouterr().err == ""
+def test_a_notebook_gets_one_table_that_is_updated() -> None:
+    code = """
+from bestofn.builders.run.progress import Progress, show_progress
+progress = Progress(total=4)
+with show_progress(progress, ["generate", "verify"], lambda: {"failures": {"<b>": 2}}):
+    for outcome in ("pass", "fail", "pass"):
+        progress.count_row("generate", {})
+        progress.count_row("verify", {"verdicts": [{"outcome": outcome}]})
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    NotebookClient(notebook, timeout=None).execute()
+    (output,) = notebook.cells[0].outputs
+    shown = output["data"]["text/html"]
+    assert shown.count("value='0.7500'></progress> 3 of 4<") == 2
+    assert "66.7% of 3 decided" in shown
+    assert "&lt;b&gt; 2" in shown
 
 
 def test_without_a_total_no_share_is_invented() -> None:
