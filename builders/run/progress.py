@@ -153,9 +153,10 @@ def _notebook_display() -> Callable[[ProgressState], None] | None:
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import HTML, display  # type: ignore[import-not-found]  # present in every notebook
+    from IPython.display import HTML, DisplayHandle  # present in every notebook
 
-    handle = display(HTML(""), display_id=True)
+    handle = DisplayHandle()
+    handle.display(HTML(""))
     return lambda state: handle.update(HTML(progress_html(state)))
 
 
