@@ -6,7 +6,11 @@ To compile all of them took 0.15 s of each start.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from typing import cast
+
+from bestofn.builders.formats.regex_hints import Hints, hints_of
 
 METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split", "pattern", "flags", "groups")
 
@@ -21,8 +25,38 @@ class _LazyRegex:
         if name.startswith("_"):
             raise AttributeError(name)
         compiled = re.compile(self._source, self._flags)
-        vars(self).update((method, getattr(compiled, method)) for method in METHODS)
+        methods = (method for method in METHODS if method not in vars(type(self)))
+        vars(self).update((method, getattr(compiled, method)) for method in methods)
         return getattr(compiled, name)
+
+
+class _HintedRegex(_LazyRegex):
+    """Searches only in texts that contain one of the hints of the expression (``regex_hints``)."""
+
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """Return the first match; see ``re.Pattern.search``."""
+        if self._hints is None:
+            self._hints = hints_of(self._source, self._flags)
+        if self._hints and not self._contains_hint(text, self._hints):
+            return None
+        if self._search is None:
+            self._search = re.compile(self._source, self._flags).search
+        return self._search(text, start, end)
+
+    _hints: Hints | None = None
+    _search: Callable[[str, int, int], re.Match[str] | None] | None = None
+
+    def _contains_hint(self, text: str, hints: Hints) -> bool:
+        if self._flags & re.IGNORECASE:
+            if not text.isascii():  # some other letters equal ASCII letters in upper or lower case
+                return True
+            text = text.lower()
+        return any(hint in text for hint in hints)
+
+
+def hinted_regex(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Return ``regex(source, flags)``, whose ``search`` is fast in texts without the words of the expression."""
+    return cast("re.Pattern[str]", _HintedRegex(source, flags))
 
 
 def regex(source: str, flags: int = 0) -> re.Pattern[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
+from bestofn.builders.formats.lazy_regex import hinted_regex, regex
 from bestofn.verifiers.math_verifier.announced import announced, is_hypothetical
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 from bestofn.verifiers.math_verifier.groups import group
@@ -21,7 +21,7 @@ _PARTS_COMPANY = regex(
     r"\n\s*\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
 )
 _NAME = regex(r"([A-Za-z](?:_\{?\w+\}?)?)\s*=\s*$")
-_CORRECTION = regex(
+_CORRECTION = hinted_regex(
     r"\b(?:wait|actually|correction|corrected|sorry|apologi[sz]e\w*|apologies|oops|hmm|hold on|on second thought"
     r"|miscalculated|misread|recheck\w*|recalculat\w*|revis(?:e|ed|ing)|instead|rather"
     r"|(?:my|I made an?|there (?:is|was) an?) (?:\w+ )?(?:mistake|error)|I was (?:wrong|mistaken)"
@@ -29,12 +29,6 @@ _CORRECTION = regex(
     r"|let me (?:re|double|fix|correct)[\w-]*)\b",
     re.IGNORECASE,
 )
-_HINTS = (
-    *("wait", "actually", "correct", "sorry", "apolog", "oops", "hmm", "hold on", "thought", "miscalc", "misread"),
-    *("recheck", "recalc", "revis", "instead", "rather", "mistake", "error", "wrong", "right", "let me"),
-)
-"""Every text that ``_CORRECTION`` matches contains one of these. They are searched first, which takes a tenth of the
-time."""
 _SENTENCE = regex(r"(?<=[.!?:])\s+(?=[A-Z])|\n")
 
 Box = tuple[int, int, str]  # start, end and content
@@ -94,8 +88,7 @@ def _group(text: str, boxes: list[Box]) -> tuple[list[Box], list[Box]]:
 
 def _corrected(rest: str) -> Answer | None:
     """Return the answer that is announced after the last box and after explicit words of correction, if any."""
-    lower = rest.lower()
-    if rest.isascii() and not any(hint in lower for hint in _HINTS):
+    if not _CORRECTION.search(rest):
         return None
     sentences = _SENTENCE.split(rest)
     at = next((i for i, part in enumerate(sentences) if _CORRECTION.search(part) and not is_hypothetical(part)), None)

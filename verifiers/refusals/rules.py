@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
+from bestofn.builders.formats.lazy_regex import hinted_regex
 
 RefusalType = Literal["safety", "capability", "unclear", "partial", "other"]
 
@@ -36,4 +36,4 @@ class RefusalPattern:
 def compiled(*alternatives: str) -> re.Pattern[str]:
     """Compile ``alternatives`` for lower-case text. A space stands for white space, and `` ?`` for any or none."""
     joined = "|".join(f"(?:{one})" for one in alternatives)
-    return regex(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))
+    return hinted_regex(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))
