@@ -7,10 +7,12 @@ import asyncio
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 
 from bestofn.builders.config.arguments import parse, wants_help
 from bestofn.builders.config.composition import compose
@@ -123,6 +125,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["dataset=jsonl", "dataset.path=rows.jsonl", "provider=recorded", "sandbox=none", "test_share=0.0"]
     assert run_here(["build", *words, "out=runs/demo"], cwd=folder).returncode == 0
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ANSWERS))
+    Dataset.from_list(ANSWERS).rename_column("answer", "gold").to_parquet(folder / "answers.parquet")
     return folder
 
 
@@ -138,6 +141,23 @@ def test_the_python_of_a_page_runs(name: str, demo: Path, monkeypatch: pytest.Mo
         result = eval(code, space)  # noqa: S307 our own pages
         if asyncio.iscoroutine(result):
             asyncio.run(result)
+
+
+READERS = ("inspect", "analyze", "best", "compare", "report", "status", "verify", "init", "completion", "journal")
+SERVES_OR_NEEDS_MORE = ("--live", "prune=true", "provider=openai", "gold=runs/chat-gold")
+READ = [
+    (page, words)
+    for page, words in FOUND
+    if words[0] in READERS and not any(word in SERVES_OR_NEEDS_MORE or "@" in word for word in words)
+]
+
+
+@pytest.mark.parametrize(("page", "words"), READ, ids=[f"{page}-{' '.join(words)[:60]}" for page, words in READ])
+def test_a_command_that_reads_runs(page: str, words: list[str], demo: Path) -> None:
+    for name in (word for word in words if word.startswith("runs/") and not (demo / word).exists()):
+        shutil.copytree(demo / "runs/demo", demo / name)
+    done = run_here(words, cwd=demo)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.train
