@@ -21,6 +21,7 @@ from bestofn.builders.config.older_files import (
     read_document,
     setting_words,
     splits_in,
+    verifier_words,
 )
 from bestofn.builders.config.setting_words import settings_words
 from bestofn.builders.config.shipped_experiments import experiment_of, provider_of, results_file, splits_of
@@ -72,7 +73,7 @@ def _words_of_choices(document: JsonObject, changes: JsonObject, command: str, w
     }
     settings = {key: value for key, value in document.items() if key != "defaults"}
     provider = [f"provider={PROVIDERS[command]}"] if command else []
-    return [*settings_words(chosen), *settings_words(settings), *provider, *setting_words(changes, 1)]
+    return [*settings_words(chosen), *settings_words(settings), *provider, *_judge(changes), *setting_words(changes, 1)]
 
 
 def _chosen(flat: JsonObject, changes: JsonObject, command: str, where: str) -> dict[str, Any]:
@@ -100,4 +101,9 @@ def _words_of_experiment(name: str, flat: JsonObject, environment: Mapping[str, 
         words += dataset_words(flat)
     elif splits:
         words.append(f"dataset.splits={quoted(splits)}")
-    return words + setting_words(flat, max(1, len(splits or splits_of(name))))
+    return words + _judge(flat) + setting_words(flat, max(1, len(splits or splits_of(name))))
+
+
+def _judge(flat: JsonObject) -> list[str]:
+    """Return the overrides for the verifier if ``llm_judge_fallback`` is given; it replaces that of the experiment."""
+    return [] if flat.get("llm_judge_fallback") is None else verifier_words(flat)

@@ -76,7 +76,7 @@ def overrides_of(
     return [
         *provider_words(flat, environment, where),
         *dataset_words(flat),
-        *_verifier(flat),
+        *verifier_words(flat),
         *setting_words(flat, max(1, len(splits))),
     ]
 
@@ -188,8 +188,8 @@ def persona_words(value: Any) -> list[str]:
     return ["persona=inline", f"persona.text={quoted(text)}"] if " " in text.strip() else [f"persona={text}"]
 
 
-def _verifier(flat: Mapping[str, Any]) -> list[str]:
-    """Return the verifier overrides.
+def verifier_words(flat: Mapping[str, Any]) -> list[str]:
+    """Return the overrides for the verifier.
 
     A judge verifies code and tool calls. The judge verifies math only if ``llm_judge_fallback`` is set.
     """

@@ -44,6 +44,18 @@ def table(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[1:]]
 
 
+def tutorial_parts(letter: str) -> list[str]:
+    """Return the fenced Python snippets of a tutorial, and the lines that begin its functions and classes."""
+    text = document(letter)
+    return [*blocks(letter, "python"), *re.findall(r"^(?:def|class) \w+.*$", text, re.MULTILINE)]
+
+
+def tutorial_forms() -> list[str]:
+    """Return the documented texts of the last table in docs/documents.md."""
+    part = PAGE.read_text("utf-8").split("Each snippet, function and class")[1]
+    return [CELL.findall(row)[0] for row in part.splitlines() if row.startswith("| `")]
+
+
 def edits() -> dict[str, str]:
     """Return the documented beginning of a command -> its form in a checkout."""
     return {CELL.findall(row[0])[0]: CELL.findall(row[1])[0] for row in table("Commands")}

@@ -26,7 +26,18 @@ from bestofn.builders.tables.flat_file import write_flat_file
 from bestofn.scripts import serve
 from bestofn.scripts.catalogue import SERVE
 from tests.commands import restored_process, run_here
-from tests.documents.forms import ROOT, blocks, commands, edits, for_other_programs, table
+from tests.documents.forms import (
+    PAGE,
+    ROOT,
+    blocks,
+    commands,
+    document,
+    edits,
+    for_other_programs,
+    table,
+    tutorial_forms,
+    tutorial_parts,
+)
 from tests.runs import write_run
 from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
@@ -276,6 +287,22 @@ def test_the_commands_for_the_tutorials_run(server: WireServer, monkeypatch: pyt
         words += [*more.get(provider_in(words), []), "sandbox=none"] if words[0] == "build" else []
         done = run_here(words)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("letter", ["D", "E"])
+def test_every_part_of_the_tutorials_is_listed(letter: str) -> None:
+    listed, parts = tutorial_forms(), tutorial_parts(letter)
+    assert len(parts) >= 3
+    assert [part for part in parts if not any(text in part for text in listed)] == []
+    texts = "".join(document(one) for one in "DE")
+    assert [text for text in listed if text not in texts] == []
+
+
+def test_the_settings_that_replace_the_tutorials_exist() -> None:
+    from bestofn.builders.config.choices import choices_of
+
+    named = set(re.findall(r"`[^`]*\breward=(\w+)", PAGE.read_text("utf-8")))
+    assert {"heuristic", "armorm", "by_split"} <= named <= set(choices_of("reward"))
 
 
 def provider_in(words: list[str]) -> str:

@@ -254,6 +254,23 @@ def test_options_change_a_shipped_experiment(tmp_path: Path, monkeypatch: pytest
     assert (config["out"], config["flat_file"]) == ("mine", "mine.parquet")
 
 
+@pytest.mark.parametrize("path", ["experiments/marvin/openai_100x8.yaml", "choices.yaml"])
+def test_no_flag_is_dropped_for_an_experiment(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("choices.yaml").write_text("defaults:\n  - dataset: gsm8k\n")
+    without = translated("openai", ["generate", "--config", path])[1]
+    added = {
+        flag: [word for word in translated("openai", ["generate", "--config", path, flag])[1] if word not in without]
+        for flag in ("--no-streaming", "--structured-output", "--llm-judge-fallback", "--no-llm-judge-fallback")
+    }
+    assert added == {
+        "--no-streaming": ["dataset.streaming=false"],
+        "--structured-output": ["stages.generate.answer_form=steps"],
+        "--llm-judge-fallback": ["verifier=with_judge"],
+        "--no-llm-judge-fallback": ["verifier=with_judge", "verifier.domains.math.then=null"],
+    }
+
+
 def test_each_option_sets_its_key() -> None:
     options = ["--offset", "5", "--budget-usd", "2.5", "--no-streaming", "--persona", "marvin", "--dry-run"]
     config = composed(translated("openai", ["generate", *options])[1])
