@@ -13,7 +13,6 @@ from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
-from bestofn.builders.providers.reply_models import oddities
 from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, Sampling, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
@@ -21,6 +20,7 @@ from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+    from anthropic.types import Message as ReplyModel
     from anthropic.types import MessageParam, OutputConfigParam, ThinkingConfigParam, ToolChoiceParam, ToolUnionParam
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
@@ -213,11 +213,11 @@ class AnthropicMessages(HttpBatchService):
             )
         ]
 
-    def oddities(self, value: JsonObject) -> str:
-        """Name what is wrong in a reply; see ``HttpService.oddities``."""
-        from anthropic.types import Message as MessageModel
+    def reply_model(self) -> type[ReplyModel]:
+        """Return the SDK's model of a reply; see ``HttpService.reply_model``."""
+        from anthropic.types import Message as ReplyModel
 
-        return oddities(value, MessageModel)
+        return ReplyModel
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage in ``value``. ``Usage.prompt`` includes cached tokens; ``input_tokens`` does not."""

@@ -29,6 +29,8 @@ from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
 from bestofn.builders.sampling.request_key import without_secrets
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from bestofn.builders.providers.sdk_transport import ClientSettings, SdkClient
 
 Transport = Literal["direct", "sdk"]
@@ -180,14 +182,22 @@ class HttpService(ABC):
         try:
             return [checked(completion, self.model) for completion in self.answers(value, reply)]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            odd = self.oddities(value) or f"{type(error).__name__}: {error}"
+            odd = self._oddities(value) or f"{type(error).__name__}: {error}"
             raise ServiceError(
                 f"the reply of {self.base_url} does not have the format of {self.name} ({odd}): {reply.body[:200]!r}"
             ) from error
 
-    def oddities(self, value: JsonObject) -> str:
-        """Name what is wrong in the reply ``value``, which cannot be parsed; an empty text if it is not known."""
-        return ""
+    def reply_model(self) -> type[BaseModel] | None:
+        """Return the SDK's model of a reply, which names what is wrong in a reply that cannot be parsed."""
+        return None
+
+    def _oddities(self, value: JsonObject) -> str:
+        model = self.reply_model()
+        if model is None:
+            return ""
+        from bestofn.builders.providers.reply_models import oddities
+
+        return oddities(value, model)
 
     def usage_of(self, reply: Reply) -> Usage | None:
         """Return the usage of a reply that ``read`` cannot parse.

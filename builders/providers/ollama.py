@@ -27,6 +27,7 @@ class Ollama(HttpService):
     """
 
     name = "ollama"
+    omitted = ("effort", "thinking_tokens", "logprobs")  # see ``builders.sampling.provider.OmitsSettings``
     path = "/api/chat"
     public_url = "http://localhost:11434"
     url_variable = "OLLAMA_HOST"

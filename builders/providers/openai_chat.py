@@ -15,7 +15,6 @@ from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.bearer_tokens import BearerTokens
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
-from bestofn.builders.providers.reply_models import oddities
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
@@ -25,7 +24,7 @@ from bestofn.builders.sampling.samples import shared_usage
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types import ReasoningEffort
-    from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
+    from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCompletionToolUnionParam
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
     from openai.types.shared_params.response_format_json_schema import JSONSchema
 
@@ -53,6 +52,7 @@ class OpenAIChat(HttpBatchService):
     """
 
     name = "openai_chat"
+    omitted: tuple[str, ...] = ("thinking_tokens",)  # see ``builders.sampling.provider.OmitsSettings``
     path = "/chat/completions"
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
@@ -182,11 +182,11 @@ class OpenAIChat(HttpBatchService):
             detail=parts.detail,
         )
 
-    def oddities(self, value: JsonObject) -> str:
-        """Name what is wrong in a reply; see ``HttpService.oddities``."""
+    def reply_model(self) -> type[ChatCompletion]:
+        """Return the SDK's model of a reply; see ``HttpService.reply_model``."""
         from openai.types.chat import ChatCompletion
 
-        return oddities(value, ChatCompletion)
+        return ChatCompletion
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""

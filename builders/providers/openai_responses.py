@@ -16,7 +16,6 @@ from bestofn.builders.formats.tool_calls import call_from_responses, call_to_res
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.http_service import HttpBatchService, Transport
 from bestofn.builders.providers.openai_chat import OpenAIChat
-from bestofn.builders.providers.reply_models import oddities
 from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
@@ -24,7 +23,7 @@ from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from openai.types.responses import ResponseInputParam, ToolParam
+    from openai.types.responses import Response, ResponseInputParam, ToolParam
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
     from openai.types.shared_params import Reasoning
 
@@ -49,7 +48,7 @@ class OpenAIResponses(HttpBatchService):
     """
 
     name = "openai_responses"
-    omitted = ("stop", "logprobs")  # see ``builders.sampling.provider.OmitsSettings``
+    omitted = ("stop", "logprobs", "thinking_tokens")  # see ``builders.sampling.provider.OmitsSettings``
     path = "/responses"
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
@@ -200,11 +199,11 @@ class OpenAIResponses(HttpBatchService):
             )
         ]
 
-    def oddities(self, value: JsonObject) -> str:
-        """Name what is wrong in a reply; see ``HttpService.oddities``."""
+    def reply_model(self) -> type[Response]:
+        """Return the SDK's model of a reply; see ``HttpService.reply_model``."""
         from openai.types.responses import Response
 
-        return oddities(value, Response)
+        return Response
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bestofn.scripts.benchmark_speed import bare, facts, server
 
@@ -95,7 +95,9 @@ def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) 
         return loop.run(asked(port, prompts, concurrency, max_n, waiting))
 
 
-async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
+async def asked(
+    port: int, prompts: int, concurrency: int, max_n: int, waiting: int, transport: Literal["direct", "sdk"] = "direct"
+) -> dict[str, Any]:
     """Sample N completions for each of ``prompts`` prompts with journal, rate limits and budget.
 
     ``waiting`` queries are in flight at a time. The CPU time excludes the imports.
@@ -111,7 +113,7 @@ async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: 
         journal, ledger = Journal(Path(folder) / "journal.sqlite"), Ledger()
         url = f"http://127.0.0.1:{port}/v1"
         limits = RateLimits(concurrency=concurrency)
-        provider = OpenAIChat(model="mock-model", base_url=url, limits=limits, max_n=max_n)
+        provider = OpenAIChat(model="mock-model", base_url=url, limits=limits, max_n=max_n, transport=transport)
         draws = sampler(provider, journal, ledger)
         numbers = iter(range(prompts))
         sampling = Sampling(temperature=0.7)

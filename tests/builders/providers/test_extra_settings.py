@@ -13,6 +13,7 @@ from bestofn.builders.providers.ollama import Ollama
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.openai_responses import OpenAIResponses
 from bestofn.builders.records import Sampling
+from bestofn.builders.sampling.provider import OmitsSettings
 from tests.component import test_wire_shapes as wire
 
 OLLAMA = {"model": "m", "message": {"role": "assistant", "content": "3"}, "done": True, "done_reason": "stop"}
@@ -62,3 +63,24 @@ def test_the_public_address_is_recognised_with_an_extra_query(monkeypatch: pytes
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     body = OpenAIChat(model="m", extra_query={"a": "b"}).body(wire.FULL, 1)
     assert (body["max_completion_tokens"], "max_tokens" in body) == (100, False)
+
+
+SET: dict[str, Any] = {
+    "temperature": 0.3,
+    "top_p": 0.5,
+    "max_tokens": 77,
+    "stop": ("END",),
+    "effort": "low",
+    "thinking_tokens": 2048,
+    "logprobs": True,
+}
+
+
+@pytest.mark.parametrize("name", SET)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_sampling_setting_is_sent_or_listed_as_not_sent(shape: str, name: str) -> None:
+    provider = made(SHAPES[shape][0])
+    assert isinstance(provider, OmitsSettings)
+    request = replace(wire.PLAIN, sampling=replace(wire.PLAIN.sampling, **{name: SET[name]}))
+    is_sent = provider.body(request, 1) != provider.body(wire.PLAIN, 1)
+    assert is_sent != (name in provider.omitted)

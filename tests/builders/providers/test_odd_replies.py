@@ -19,6 +19,7 @@ from bestofn.builders.providers.http_service import HttpService
 from bestofn.builders.providers.ollama import Ollama
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.openai_responses import OpenAIResponses
+from bestofn.builders.providers.reply_models import oddities
 from bestofn.builders.records import Candidate, Completion
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.schema import candidate_to_row, features
@@ -179,4 +180,4 @@ def test_the_models_of_the_sdks_name_what_is_odd(provider: Any, reply: Any, odd:
 
 def test_a_valid_reply_has_no_oddities() -> None:
     whole = {"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": []}
-    assert OpenAIChat(model="m", base_url="http://h").oddities(whole) == ""
+    assert oddities(whole, OpenAIChat(model="m", base_url="http://h").reply_model()) == ""
