@@ -8,6 +8,7 @@ import statistics as numbers
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.missing_scores import finite_scores
 from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
@@ -17,12 +18,14 @@ from bestofn.reward.weighted_reward import missing_values
 class EnsembleReward:
     """Combines the z-scores of several rewards.
 
-    ``combine`` is ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023). By default the
-    z-scores of a reward are computed from the answers to one query. ``scales`` sets a (mean, standard deviation) per
-    reward instead, so that values are comparable between queries. ``parts`` holds the value and the z-score of each
-    reward. ``parts["disagreement"]`` is the variance of the z-scores. If the value of one reward is None or not finite
-    for a candidate, the combined value is None, and ``parts["error"]`` names the reward. With ``skip_missing``, this
-    reward is left out instead.
+    ``combine`` is ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023). With the scale
+    ``query``, the z-scores of a reward are computed from the answers to one query. With ``run``, values are comparable
+    between queries: the build first scores its first queries, and estimates a (mean, standard deviation) per reward
+    from them (``builders.run.reward_scales``). ``scales`` sets these instead.
+
+    ``parts`` holds the value and the z-score of each reward. ``parts["disagreement"]`` is the variance of the z-scores.
+    If the value of one reward is None or not finite for a candidate, the combined value is None, and
+    ``parts["error"]`` names the reward. With ``skip_missing``, this reward is left out instead.
     """
 
     name = "ensemble"
@@ -34,21 +37,45 @@ class EnsembleReward:
         penalty: float = 0.5,
         scales: Mapping[str, tuple[float, float]] | None = None,
         skip_missing: bool = False,
+        scale: Literal["query", "run"] = "query",
     ) -> None:
         if not rewards:
             raise ValueError("rewards is empty; expected at least one reward")
         self.rewards, self.combine, self.penalty = dict(rewards), combine, penalty
         self.scales = dict(scales or {})
+        self.scale = scale
         self.skip_missing = skip_missing
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
         """Return the calls of all rewards."""
         return [calls for reward in self.rewards.values() for calls in planned_calls(reward, query, candidates)]
 
-    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the combined z-score of every candidate."""
+    @property
+    def lacks_scales(self) -> bool:
+        """Whether the scales of the run must be estimated before ``score`` is called."""
+        return self.scale == "run" and not self.scales
+
+    async def values(
+        self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]
+    ) -> dict[str, list[float | None]]:
+        """Return the values of each reward, one per candidate, without a common scale."""
+        columns = await self._columns(query, candidates, verdicts)
+        return {name: [score.value for score in column] for name, column in zip(self.rewards, columns, strict=True)}
+
+    async def _columns(
+        self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]
+    ) -> list[list[Score]]:
         scored = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
-        columns = [finite_scores(column) for column in scored]
+        return [finite_scores(column) for column in scored]
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """Return the combined z-score of every candidate. Raises ``ConfigError`` if the scales are not known."""
+        if self.lacks_scales:
+            raise ConfigError(
+                "reward.scale=run works only in a build with executor=local whose reward is the ensemble itself. "
+                "Set reward.scales={NAME: [MEAN, DEVIATION], …}, or reward.scale=query."
+            )
+        columns = await self._columns(query, candidates, verdicts)
         raw = [[score.value for score in column] for column in columns]
         standard = [z_scores(values, self.scales.get(name)) for name, values in zip(self.rewards, raw, strict=True)]
         return [

@@ -38,6 +38,7 @@ from bestofn.builders.run.forecast import Forecast
 from bestofn.builders.run.part_writer import Failures, PartWriter
 from bestofn.builders.run.preflight import check_stages
 from bestofn.builders.run.progress import Progress
+from bestofn.builders.run.reward_scales import estimate_scales, load_scales, reward_without_scales
 from bestofn.builders.run.run_folder import (
     is_complete,
     part_of,
@@ -156,6 +157,22 @@ class Run:
                 check_stages(self.stage_list, rows, self.loop, expect_verdicts=expect_verdicts)
                 self._stages_checked = True
 
+    def set_scales(self, queries: Sequence[Query] = ()) -> None:
+        """Set the scales of a reward that needs them: the stored ones, or an estimate from ``queries``, if given."""
+        reward = reward_without_scales(self.stage_list)
+        if reward is None:
+            return
+        place = self.stage_names.index("reward")
+        key = fingerprint([settings for _, settings in self.stages[: place + 1]])
+        load_scales(reward, self.out, key)
+        if queries and reward.lacks_scales:
+            self.open()
+            rows = [query_to_row(query) for query in queries]
+            estimate_scales(reward, self.stage_list[:place], rows, self.loop, self.out, key)
+        if not reward.lacks_scales:
+            stage, settings = self.stages[place]
+            self.stages[place] = ConfiguredStage(stage, [settings, reward.scales])
+
     def close(self) -> None:
         """Close everything that ``open`` opened."""
         self._stack.close()
@@ -210,6 +227,7 @@ def create_run(
     account = Spending(config, out)
     totals, services = ledger.totals, ledger.services
     run = Run(config, out, source, stages, objects, ledger, progress, loop, run_log, totals, account, services)
+    run.set_scales()
     if run.generate is not None and run.generate.recorded is None:
         run.config = {**config, "n": run.generate.n}
     if make_sampler is None:
@@ -297,6 +315,8 @@ def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[
             for query in queries:
                 forecast.add(query)
             say(f"Estimate for the first {forecast.estimate().summary}")
+        if number == 0 and not run.config.get("dry_run"):
+            run.set_scales(queries)
         yield number, queries
     run.progress.total = total
 
