@@ -122,6 +122,7 @@ class RunJson(RatesJson):
     records: int
     outcomes: dict[str, int]
     disagreements: int  # candidates that abstain because their program fails in one of two runs
+    tests_in_program: int  # passes of tests that were compiled with the program
     by_method: dict[str, dict[str, int]]  # verifier and its method -> outcome -> candidates
     judge: JudgeUseJson
     by_split: dict[str, RatesJson]
@@ -144,6 +145,7 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "records": figures.candidates,
         "outcomes": dict(figures.outcomes),
         "disagreements": figures.disagreements,
+        "tests_in_program": figures.tests_in_program,
         "by_method": {method: dict(outcomes) for method, outcomes in figures.totals.outcomes_by_method.items()},
         "judge": judge_use(figures),
         **_rates(figures, None, resamples),

@@ -179,6 +179,15 @@ def _disagreeing_runs(figures: RunFigures) -> Iterator[Problem]:
         )
 
 
+def _tests_in_program(figures: RunFigures) -> Iterator[Problem]:
+    if figures.tests_in_program:
+        yield Problem(
+            f"{figures.tests_in_program:,} of {figures.outcomes['pass']:,} passes come from tests that were compiled "
+            "with the program (C++, Go, Rust or Java). A program that is written to deceive could forge them.",
+            "For training against the verdict, use tests of the kinds stdin or function.",
+        )
+
+
 def _missing_rewards(figures: RunFigures) -> Iterator[Problem]:
     missing = figures.totals.without_reward
     causes = figures.totals.reward_problems
@@ -291,6 +300,7 @@ CHECKS = (
     _undecided,
     _not_taught,
     _disagreeing_runs,
+    _tests_in_program,
     _missing_rewards,
     _redrawn,
     _not_sent,

@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.records import Row
 from bestofn.builders.sources.seen_ids import SeenIds
 from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k, first_draw, is_independent
@@ -75,6 +75,11 @@ class CandidateRecord(NamedTuple):
     def runs_disagree(self) -> bool:
         """Whether the program fails in the strict run of its tests and passes in the plain run."""
         return self.outcome == "abstain" and self.explanation.startswith(RUNS_DISAGREE)
+
+    @property
+    def tests_in_program(self) -> bool:
+        """Whether the program passes tests that were compiled with it."""
+        return self.outcome == "pass" and self.explanation.endswith(TESTS_IN_PROGRAM)
 
 
 class QueryRecord(NamedTuple):

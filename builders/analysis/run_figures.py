@@ -155,6 +155,7 @@ class RunFigures:
     verification_errors: Counter[str] = field(default_factory=Counter)  # explanation -> answered candidates
     abstentions: Counter[str] = field(default_factory=Counter)  # explanation -> candidates
     disagreements: int = 0  # candidates whose strict run and plain run disagree
+    tests_in_program: int = 0  # passes of tests that were compiled with the program
     totals: CandidateTotals = field(default_factory=CandidateTotals)
     scores: Moments = field(default_factory=Moments)  # the mean score of each query's samples
     best_scores: Moments = field(default_factory=Moments)  # the highest score of each query's samples
@@ -183,6 +184,7 @@ class RunFigures:
             elif candidate.outcome == "abstain":
                 count_bounded(self.abstentions, candidate.explanation)
         self.disagreements += sum([candidate.runs_disagree for candidate in candidates])
+        self.tests_in_program += sum([candidate.tests_in_program for candidate in candidates])
 
     @property
     def outcomes(self) -> Counter[str]:

@@ -135,6 +135,9 @@ class CodeVerifier:
             detail["first_failing"] = dict(tally.failing)
         if tally.passed == tally.total:
             explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
+            if plain_run.is_shared_with_tests(tests):
+                explanation = f"{explanation} {TESTS_IN_PROGRAM}"
+                detail["tests_in_program"] = True
             return calibrated(Verdict("pass", 0.0, explanation, self.name, detail, seconds))
         why = str((tally.failing or {}).get("why", tally.status))
         if tally.disagrees:

@@ -12,7 +12,7 @@ from bestofn.builders.analysis.pair_figures import PairRecord, PairSample
 from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_nested_row, record_of_rows
 from bestofn.builders.analysis.run_figures import Pool, RunFigures, figures_of_run
 from bestofn.builders.errors import IncompleteRun
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.html_page import page
 from bestofn.builders.report.inspect_text import notes
@@ -177,6 +177,15 @@ def test_programs_whose_two_runs_disagree_are_counted(tmp_path: Path) -> None:
     assert "their strict and plain runs disagree" in page(figures, [], {"queries": 1}, "run")
     assert any("2 programs are undecided" in line for line in notes(to_json(figures)))
     assert figures_of(query("code", "pa", [1, 0])).disagreements == 0
+
+
+def test_passes_of_tests_that_were_compiled_with_the_program_are_counted(tmp_path: Path) -> None:
+    figures = figures_of(query("code", "ppf", [1, 1, 0], explanation=f"the only test passes {TESTS_IN_PROGRAM}"))
+    assert (figures.tests_in_program, to_json(figures)["tests_in_program"]) == (2, 2)
+    assert "2 of 2 passes come from tests that were compiled with the program" in page(
+        figures, [], {"queries": 1}, "run"
+    )
+    assert figures_of(query("code", "pf", [1, 0])).tests_in_program == 0
 
 
 @pytest.mark.parametrize(
