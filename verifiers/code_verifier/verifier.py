@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.formats.lazy_regex import regex
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
