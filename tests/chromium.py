@@ -139,11 +139,13 @@ def running_browser() -> Iterator[Browser]:
         loop = asyncio.new_event_loop()
         try:
             session, socket = loop.run_until_complete(_connected(_port(process)))
-            browser = Browser(socket, loop)
-            for domain in ("Runtime.enable", "Log.enable", "Page.enable"):
-                browser.ask(domain)
-            yield browser
-            loop.run_until_complete(session.close())
+            try:
+                browser = Browser(socket, loop)
+                for domain in ("Runtime.enable", "Log.enable", "Page.enable"):
+                    browser.ask(domain)
+                yield browser
+            finally:
+                loop.run_until_complete(session.close())
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # its helpers as well, which write into the profile
             process.wait(10)

@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer one request of the page."""
         address = urlsplit(self.path)
-        if (self.headers.get("Host") or "").rpartition(":")[0] not in NAMES:
+        if urlsplit(f"//{self.headers.get('Host')}").hostname not in NAMES:
             self._send(403, "text/plain", f"Open {self.server.url} instead.")
             return
         try:

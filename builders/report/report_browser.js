@@ -78,7 +78,7 @@ async function refresh({ stay = false } = {}) {
   list.scrollTop = stay ? list.scrollTop : 0;
   const place = chosen < 0 ? -1 : shown.indexOf(chosen);
   if (stay && place >= 0) { at = place; draw(); return; }
-  await show(stay && chosen < 0 && at >= 0 ? at : shown.length ? 0 : -1, { permalink: false });
+  await show(shown.length ? 0 : -1, { permalink: false });
 }
 
 function count(more) {

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -11,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.report import live_server
 from bestofn.builders.report.live_report import LiveReport
 from bestofn.builders.report.live_server import live_page
 from bestofn.builders.run import manifest
 from bestofn.builders.run.run_folder import write_marker
 from bestofn.builders.run.run_lock import run_lock
-from bestofn.scripts.build import build
+from bestofn.scripts.build import build, followed
 from tests.chromium import Browser, running_browser
 from tests.runs import rows, write_run, write_shard
 
@@ -143,6 +148,33 @@ def test_only_this_machine_by_name_is_answered_and_paths_are_checked(run: Path) 
         assert get(url, host="evil.example:80")[0] == 403
         assert [get(url + path)[0] for path in ("part/0", "part/-1", "part/x", "../etc", "index?from=x")] == [404] * 5
         assert json.loads(get(url + "state")[1])["parts"] == 0
+
+
+def test_a_port_in_use_is_replaced_by_a_free_one(run: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with live_page(run, 0) as first, live_page(run, int(first.rstrip("/").rpartition(":")[2])) as second:
+        assert first != second
+        assert get(second)[0] == 200
+    assert "it uses a free port" in caplog.text
+
+
+@pytest.mark.parametrize("live", ["yes", -1, 70_000, [1]])
+def test_a_wrong_port_is_refused_before_the_run(live: object, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected true, false or a port"), followed({"live": live}, tmp_path / "run"):
+        pass
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_serves_a_run_until_it_is_stopped(run: Path) -> None:
+    complete_shard(run, 0, 3)
+    words = [sys.executable, "-m", "bestofn", "report", str(run), "--live", "port=0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        shown = process.stdout.readline()
+        url = re.search(r"http://127\.0\.0\.1:\d+/", shown)
+        assert url
+        assert json.loads(get(url[0] + "state")[1])["state"] == "interrupted"
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
 
 
 def test_a_build_serves_its_report_and_then_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
