@@ -31,7 +31,7 @@ Share = Annotated[float, Interval(ge=0, le=1)]
 PositiveNumber = Annotated[float, Gt(0)]
 
 Outcome = Literal["pass", "fail", "abstain", "error"]
-Language = Literal["python", "javascript", "bash", "sql", "typescript", "cpp", "go", "rust", "java"]
+Language = Literal["python", "javascript", "bash", "sql", "duckdb", "typescript", "cpp", "go", "rust", "java"]
 TestKind = Literal["stdin", "function", "asserts", "check", "output", "sql"]
 ReferenceSource = Literal["gold", "model", "none"]
 StopReason = Literal["stop", "length", "tool_calls", "refusal", "content_filter", "error"]

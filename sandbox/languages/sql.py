@@ -7,32 +7,43 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
-from bestofn.sandbox.inside.jobs import await_job, close_fault
+from bestofn.sandbox.inside.jobs import Job, await_job, close_fault
 
 LIMITS_ADDRESS_SPACE = True
+
+Row = tuple[Any, ...]
+Query = Callable[[str, str], list[Row]]
+"""A function of the source of a query and the statements that create the tables."""
 
 _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 
 
 def become_program(caps: Caps) -> None:
-    """Wait for a job and answer each of its calls with the rows that the program's query returns.
-
-    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables.
-    """
+    """Wait for a job and answer each of its calls with the rows that the program's query returns."""
     job = await_job()
     close_fault()
+    answer_calls(job, query, (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError))
+
+
+def answer_calls(job: Job, query: Query, errors: tuple[type[Exception], ...], kind: str = "") -> NoReturn:
+    """Answer each call of ``job`` with the rows of its query, and end the process.
+
+    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables. ``errors`` are the errors of a
+    query. ``kind`` replaces the name of an error in the answer.
+    """
     calls = job["calls"] or [{"args": [""]}]
     for call in calls:
         try:
             rows = query(job["source"], plain.decode(call["args"])[0])
             line: plain.FormObject = {"value": [plain.encode(list(row)) for row in rows]}
-        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-            line = {"error": [type(error).__name__, str(error)[:500]]}
+        except errors as error:
+            line = {"error": [kind or type(error).__name__, str(error)[:500]]}
         except MemoryError:
             os.write(2, b"MemoryError\n")
             os._exit(1)
@@ -50,26 +61,32 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
     raise NotImplementedError("SQL programs are verified by the rows of their query; there are no tests to run")
 
 
-def query(source: str, setup: str) -> list[tuple[Any, ...]]:
+def query(source: str, setup: str) -> list[Row]:
     """Run the query ``source`` in a database created by ``setup``, and return its rows.
 
-    Raises ``sqlite3.ProgrammingError`` unless ``source`` contains exactly one query. With several queries it would be
-    unclear which one is the answer.
+    Raises ``ValueError`` unless ``source`` contains exactly one query.
     """
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     database.executescript(setup)
     database.set_authorizer(_authorize)
-    rows: list[tuple[Any, ...]] | None = None
+    results: list[list[Row] | None] = []
     for statement in statements(source):
         cursor = database.execute(statement)
-        if cursor.description is not None:
-            if rows is not None:
-                raise sqlite3.ProgrammingError("the program contains more than one query; expected exactly one")
-            rows = cursor.fetchall()
-    if rows is None:
-        raise sqlite3.ProgrammingError("the program contains no query; expected exactly one")
-    return rows
+        results.append(cursor.fetchall() if cursor.description is not None else None)
+    return only_query(results)
+
+
+def only_query(results: Sequence[list[Row] | None]) -> list[Row]:
+    """Return the rows of the only query among the results of statements; None is a statement without rows.
+
+    Raises ``ValueError`` unless there is exactly one query. With several it would be unclear which is the answer.
+    """
+    queries = [rows for rows in results if rows is not None]
+    if len(queries) != 1:
+        found = "more than one query" if queries else "no query"
+        raise ValueError(f"the program contains {found}; expected exactly one")
+    return queries[0]
 
 
 def statements(source: str) -> list[str]:

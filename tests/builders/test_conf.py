@@ -76,7 +76,7 @@ def test_every_choice_composes_and_assembles(
     if (group, choice) == ("persona", "file"):
         (tmp_path / "pirate.md").write_text("You answer like a pirate.")
         overrides.append(f"persona.path={tmp_path / 'pirate.md'}")
-    if choice == "code":
+    if choice in ("code", "shell"):
         overrides.append("sandbox=auto")
         overrides.remove("sandbox=none")
     config = compose(overrides)

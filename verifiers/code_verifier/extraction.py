@@ -63,7 +63,7 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
     Other blocks that define names used in the chosen block are put before it, also if they only import modules or
     define constants. If there are no code blocks, the program starts at the first line that looks like code.
     """
-    asked, language = language, "javascript" if language == "typescript" else language
+    asked, language = language, {"typescript": "javascript", "duckdb": "sql"}.get(language, language)
     text = visible_text(answer)
     blocks = code_blocks(text)
     if not blocks:

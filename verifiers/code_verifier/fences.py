@@ -12,7 +12,7 @@ NAMES = {
     "python": ("python", "python3", "py", "py3", "python2", "pycon", "ipython", "ipython3", "pypy", "pypy3"),
     "javascript": ("javascript", "js", "node", "nodejs", "mjs", "jsx", "typescript", "ts", "tsx"),
     "bash": ("bash", "sh", "shell", "zsh", "console", "shellscript", "shell-session"),
-    "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres"),
+    "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres", "duckdb"),
     **TAGS,
 }
 _BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
