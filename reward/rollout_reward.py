@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bestofn.builders.errors import ConfigError, ProviderError, raise_if_it_stops_the_run, row_boundary
 from bestofn.builders.protocols import PlannedCalls, Sampler, Verifier, planned_calls
@@ -20,6 +20,14 @@ ASK = (
     "with the final answer in the form that the question asks for."
 )
 EXPECTED_STEPS = 5  # for the estimate of the cost
+NO_VERDICT = "the answer has no verdict of pass or fail"
+
+
+class Estimate(NamedTuple):
+    """The share of continuations that pass, or the reason why there is none; and what failed, or ""."""
+
+    share: float | str
+    failed: str
 
 
 class RolloutReward:
@@ -28,7 +36,8 @@ class RolloutReward:
     ``continue_by`` says how the model gets the steps. ``request``: as an answer, followed by a request to continue.
     ``prefix``: as the beginning of its answer, which the server must support (``continue_final_message`` of vLLM and of
     models in this process). The last step is scored with the verdict on the answer. Continuations without a verdict of
-    pass or fail do not count. If a step has none, the value is None.
+    pass or fail do not count. If a step has none, the value is None. If requests failed, ``parts["problem"]`` names the
+    first error, and the next run samples these continuations again.
     """
 
     name = "rollouts"
@@ -68,14 +77,18 @@ class RolloutReward:
         if not steps:
             return Score(None, {} if candidate.error else {"error": "the answer has no text to split into steps"})
         prefixes = [_prefix(candidate.text, steps, count) for count in range(1, len(steps))]
-        shares = list(await asyncio.gather(*(self._share(query, candidate, prefix) for prefix in prefixes)))
+        estimates = await asyncio.gather(*(self._estimate(query, candidate, prefix) for prefix in prefixes))
         last = {"pass": 1.0, "fail": 0.0}.get(verdict.outcome)
-        shares.append(last if last is not None else "the answer has no verdict of pass or fail")
-        problem = next((share for share in shares if isinstance(share, str)), None)
-        return graded_steps(steps, problem or [share for share in shares if not isinstance(share, str)], self.aggregate)
+        shares = [*(one.share for one in estimates), last if last is not None else NO_VERDICT]
+        missing = next((share for share in shares if isinstance(share, str)), None)
+        score = graded_steps(
+            steps, missing or [share for share in shares if not isinstance(share, str)], self.aggregate
+        )
+        failed = next((one.failed for one in estimates if one.failed), "")
+        return replace(score, parts={**score.parts, "problem": failed}) if failed else score
 
-    async def _share(self, query: Query, candidate: Candidate, prefix: str) -> float | str:
-        """Return the share of continuations of ``prefix`` that pass, or the reason why there is none."""
+    async def _estimate(self, query: Query, candidate: Candidate, prefix: str) -> Estimate:
+        """Sample continuations of ``prefix`` and verify them."""
         messages: list[Message] = [*query.messages, {"role": "assistant", "content": prefix}]
         if self.continue_by == "request":
             messages.append({"role": "user", "content": ASK})
@@ -83,12 +96,17 @@ class RolloutReward:
         for one in drawn:
             raise_if_it_stops_the_run(one)
         outcomes = await asyncio.gather(*(self._outcome(query, candidate, prefix, one) for one in drawn))
+        errors = [one for one in drawn if isinstance(one, ProviderError)]
+        failed = (
+            f"{len(errors)} of {self.samples} continuations failed: {type(errors[0]).__name__}: {errors[0]}"
+            if errors
+            else ""
+        )
         decided = [outcome == "pass" for outcome in outcomes if outcome in ("pass", "fail")]
-        if not decided:
-            return (
-                f"no continuation of {self.samples} has a verdict of pass or fail ({', '.join(sorted(set(outcomes)))})"
-            )
-        return sum(decided) / len(decided)
+        if decided:
+            return Estimate(sum(decided) / len(decided), failed)
+        listed = ", ".join(sorted(set(outcomes)))
+        return Estimate(f"no continuation of {self.samples} has a verdict of pass or fail ({listed})", failed)
 
     async def _outcome(self, query: Query, candidate: Candidate, prefix: str, drawn: Completion | ProviderError) -> str:
         """Return the outcome of the answer that consists of ``prefix`` and a continuation."""

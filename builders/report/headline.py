@@ -54,8 +54,11 @@ def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _scores(figures: RunFigures) -> list[str]:
-    """Return a line with the scores of a run without verdicts of pass and fail; [] for other runs."""
-    if figures.pass_at() or not figures.scores.count:
+    """Return a line with the scores of a run without verdicts of pass and fail; [] for other runs.
+
+    Equal scores say nothing: ``reward=verification`` gives them to all answers without a verdict.
+    """
+    if figures.pass_at() or not figures.scores.squares:
         return []
     return [f"Score by reward: mean {figures.scores.mean:.3f}, mean of the best of n {figures.best_scores.mean:.3f}."]
 

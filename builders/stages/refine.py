@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,6 +61,11 @@ class Refiner:
     max_tokens: int = 1_500
     counts: Counter[str] = field(default_factory=Counter)
 
+    @functools.cached_property
+    def _score(self) -> ScoreCandidates:
+        """The scorer of all queries. It stops the refinement if the reward keeps failing."""
+        return ScoreCandidates(self.reward)
+
     async def row(self, row: Row) -> dict[str, Any] | None:
         """Return the nested row with the revisions as further candidates, scores of all, and pairs.
 
@@ -88,7 +94,7 @@ class Refiner:
             "candidates": [*row["candidates"], *(candidate_to_row(one) for one, _ in added)],
             "verdicts": [*row["verdicts"], *(verdict_to_row(verdict) for _, verdict in added)],
         }
-        whole |= await ScoreCandidates(self.reward)(whole)
+        whole |= await self._score(whole)
         return whole
 
     def _selected(self, judged: Sequence[Judged]) -> list[Judged]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.builders.errors import AuthenticationError, ServiceError
+from bestofn.builders.errors import AuthenticationError, ServiceError, names_failed_request
 from bestofn.builders.records import Candidate, Completion, Query, Reference, Request, Score, Verdict
 from bestofn.reward.process_reward import steps_of
 from bestofn.reward.rollout_reward import RolloutReward, _prefix
@@ -69,7 +69,10 @@ def test_steps_are_scored_by_their_continuations_and_the_last_by_the_verdict() -
 
 def test_undecided_continuations_do_not_count() -> None:
     some = Model(lambda prefix, index: ("so 42", "hm", ServiceError("down"), "so 41")[index])
-    assert [step["score"] for step in score(some, "a\n\nb", "pass").parts["steps"]] == [0.5, 1.0]
+    found = score(some, "a\n\nb", "pass")
+    assert [step["score"] for step in found.parts["steps"]] == [0.5, 1.0]
+    assert found.parts["problem"] == "1 of 4 continuations failed: ServiceError: down"
+    assert names_failed_request(found.parts["problem"])  # so the next run scores this query again
     none = score(Model(lambda prefix, index: "hm"), "a\n\nb", "pass")
     assert none.value is None
     assert "no continuation of 4 has a verdict" in none.parts["error"]

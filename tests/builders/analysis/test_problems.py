@@ -60,6 +60,11 @@ def test_the_summary_names_what_no_verdict_decides(tmp_path: Path) -> None:
     assert "3 of 3 candidates have no verdict" in text
 
 
+def test_equal_scores_are_not_shown(tmp_path: Path) -> None:
+    """``reward=verification`` gives them to all answers without a verdict."""
+    assert "Score by reward" not in headline(figures_of(query("chat", "aa", [0.5, 0.5])), {}, tmp_path)
+
+
 @pytest.mark.parametrize(("longer", "side"), [(16, "longer"), (4, "shorter"), (12, ""), (8, "")])
 def test_a_length_bias_beyond_60_percent_is_a_problem(longer: int, side: str) -> None:
     figures = figures_of(query("chat", "pf", [1, 0]))
