@@ -61,7 +61,7 @@ class SdkBatches:
         found: list[tuple[float, str]] = []
         with self._errors("the list of batch jobs"):
             async for job in _jobs(await self._batches.list(limit=100)):
-                at = job.created_at if isinstance(job.created_at, int) else job.created_at.timestamp()
+                at = job.created_at if isinstance(job.created_at, int | float) else job.created_at.timestamp()
                 if at < since - CLOCK_SKEW_S:
                     break
                 if self._matches(job, mark, count):

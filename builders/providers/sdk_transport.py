@@ -55,7 +55,7 @@ class HttpWire(httpx2.AsyncBaseTransport):
     def __init__(self, http: HttpTransport, most: float | None) -> None:
         self._http = http
         self._most = most
-        self._tokens: set[str] = set()  # credentials of the requests so far that no log may contain
+        self._remembered: set[str] = set()  # the credentials of the last requests, which no log may contain
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send ``request`` and return its response; see ``httpx2.AsyncBaseTransport``."""
@@ -77,10 +77,10 @@ class HttpWire(httpx2.AsyncBaseTransport):
     def _remember(self, headers: httpx2.Headers) -> None:
         """Keep tokens that the SDK has fetched out of logs and messages. Signatures are different in every request."""
         kind, _, token = headers.get("authorization", "").partition(" ")
-        for secret in (token if kind == "Bearer" else "", headers.get("x-amz-security-token", "")):
-            if secret and secret not in self._tokens:
-                self._tokens = {*list(self._tokens)[-3:], secret}
-                remember([secret])
+        secrets = {token if kind == "Bearer" else "", headers.get("x-amz-security-token", "")} - {""}
+        if not secrets <= self._remembered:
+            self._remembered = secrets
+            remember(secrets)
 
 
 def client_settings(

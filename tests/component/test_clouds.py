@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from bestofn.builders.providers.azure_openai import AzureOpenAI
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.records import Request
 from bestofn.builders.sampling.limiter import RateLimits
+from tests.batch_doubles import OpenAIDouble
+from tests.batch_runs import TERMS, draw
 from tests.cloud_doubles import AWS, CLOUDS, CloudDouble
 from tests.component.test_wire_shapes import chat_reply, said
 from tests.wire_server import Answer, WireServer
@@ -244,3 +247,15 @@ def test_a_missing_package_names_its_extra(package: str, make: Any, monkeypatch:
         sample(make())
     extra = {"azure.identity": "azure", "boto3": "bedrock", "google.auth": "vertex"}[package]
     assert missing_extra(caught.value).endswith(f"pip install 'bestofn[{extra}]'")
+
+
+def test_azure_answers_batch_jobs(tmp_path: Path) -> None:
+    double = OpenAIDouble()
+    with WireServer(lambda sent: double(replace(sent, path=sent.path.removeprefix("/openai")))) as server:
+        provider = AzureOpenAI(model="m", base_url=server.url, api_key="azure-key-1", mode="batch", batching=TERMS)
+        drawn, totals = draw(tmp_path, provider)
+    assert [pair[0].text for pair in drawn] == [f"Q{number} 0.0" for number in range(6)]
+    assert (double.online, totals["usd"]) == (0, pytest.approx(6.0))
+    assert {line["url"] for line in double.lines} == {"/chat/completions"}
+    assert all(sent.path.startswith(("/openai/files", "/openai/batches")) for sent in server.sent)
+    assert all(sent.query["api-version"] and sent.headers["api-key"] == "azure-key-1" for sent in server.sent)
