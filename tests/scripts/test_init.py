@@ -9,6 +9,7 @@ import yaml
 from datasets import Dataset
 
 from bestofn.builders.config.experiment_files import overrides_of_file
+from bestofn.builders.errors import ConfigError
 from bestofn.scripts import init as command
 from tests.commands import run_here
 from tests.hub_double import HubDouble, run_with_hub
@@ -143,6 +144,20 @@ def test_a_file_is_not_replaced_and_an_unknown_table_is_named(tmp_path, monkeypa
             command.main(words)
         assert message in capsys.readouterr().err
     assert Path("table.yaml").read_text() == "mine"
+
+
+def test_defaults_are_checked_and_a_generator_replaces_the_provider(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "defaults:\n  - override /dataset: jsonl\n  - provider: pocket\n  - _self_\ndataset:\n  path: a b.jsonl\nn: 4\n"
+    )
+    words = overrides_of_file(file)[1:]
+    assert words == ["dataset=jsonl", "provider=pocket", "dataset.path='a b.jsonl'", "n=4"]
+    changed = overrides_of_file(file, changes={"num_candidates": 2}, command="openai")[1:]
+    assert changed == [*words, "provider=openai", "n=2"]
+    file.write_text("defaults: 3\n")
+    with pytest.raises(ConfigError, match="expected a list of choices"):
+        overrides_of_file(file)
 
 
 def test_in_a_terminal_guesses_are_asked(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import bestofn
 from bestofn.builders.api.session import Item
 from bestofn.builders.api.workers import VerifierWorkers
 from bestofn.builders.errors import ConfigError
+from bestofn.sandbox.workers import ProcessPool
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,23 @@ def test_reward_takes_the_columns_of_trl():
     )
     assert conversational == [1.0]
     assert reward.__name__ == "verified_math"
+
+
+def test_workers_of_a_reward_start_at_once_and_again_after_close(monkeypatch):
+    calls = []
+    real = ProcessPool.call
+
+    def call(self, function, *arguments, timeout_s):
+        calls.append(arguments[-1])
+        return real(self, function, *arguments, timeout_s=timeout_s)
+
+    monkeypatch.setattr(ProcessPool, "call", call)
+    reward = bestofn.grpo_reward("math", workers=1)
+    for _ in range(2):
+        assert reward(["1 + 1?"], ["\\boxed{2}"], solution=["2"]) == [1.0]
+        reward.close()
+    answers = [[item.answer for item in items] for items in calls]
+    assert answers == [["1"], ["\\boxed{2}"]] * 2
 
 
 def test_reward_names_the_missing_column():
