@@ -10,8 +10,9 @@ that are declared here.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -166,8 +167,6 @@ class ParquetFile(Protocol):
 class ParquetWriter(Protocol):
     """A Parquet file that is open for writing: ``pyarrow.parquet.ParquetWriter``."""
 
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *raised: object) -> None: ...
     def write_table(self, table: Table) -> None: ...
     def add_key_value_metadata(self, metadata: Mapping[bytes, bytes]) -> None: ...
     def close(self) -> None: ...
@@ -198,6 +197,16 @@ def close_parquet_writer(writer: ParquetWriter, schema: Schema) -> None:
     stored = base64.b64encode(schema.serialize().to_pybytes())
     writer.add_key_value_metadata({**(schema.metadata or {}), b"ARROW:schema": stored})
     writer.close()
+
+
+@contextlib.contextmanager
+def parquet_writer(file: Path, schema: Schema) -> Generator[ParquetWriter]:
+    """Yield a writer of ``file``, which is closed with the metadata of ``schema`` after the block."""
+    writer = open_parquet_writer(file, schema)
+    try:
+        yield writer
+    finally:
+        close_parquet_writer(writer, schema)
 
 
 def read_schema(file: Path) -> Schema:

@@ -44,6 +44,7 @@ class HubDouble(ServerThread):
         self.commits: list[list[str]] = []
         self.created: list[dict[str, Any]] = []
         self.uploads = 0
+        self.validated: list[str] = []
         self.refuse_commit: int | None = None
 
     @property
@@ -61,6 +62,7 @@ class HubDouble(ServerThread):
             self.created.append(await request.json())
             return web.json_response({"url": f"{self.url}/datasets/me/sums", "name": "me/sums", "id": "1"})
         if path == "/api/validate-yaml":
+            self.validated.append((await request.json())["content"])
             return web.json_response({"errors": [], "warnings": []})
         if path.endswith("/info/lfs/objects/batch"):
             return await self._batch(request)

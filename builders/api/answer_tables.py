@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from bestofn.builders.arrow_types import arrow, features_of_schema, open_parquet, open_parquet_writer
+from bestofn.builders.arrow_types import arrow, features_of_schema, open_parquet, parquet_writer
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_rows import from_table
@@ -156,14 +155,14 @@ class ArrowAnswers:
         """Write encoded chunks as one Parquet file."""
         tables = [ArrowChunk(chunk).table for chunk in chunks]
         table = arrow().concat_tables(tables, promote_options="permissive")
-        with contextlib.closing(open_parquet_writer(path, table.schema)) as file:
+        with parquet_writer(path, table.schema) as file:
             file.write_table(table)
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
         """Write all ``parts`` as one Parquet file."""
         with open_parquet(parts[0]) as first:
             schema = first.schema_arrow
-        with contextlib.closing(open_parquet_writer(out, schema)) as writer:
+        with parquet_writer(out, schema) as writer:
             for part in parts:
                 with open_parquet(part) as file:
                     writer.write_table(file.read(list(schema.names)).cast(schema))

@@ -11,7 +11,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bestofn.builders.arrow_types import Field, arrow, features_from, features_of_schema, open_parquet_writer
+from bestofn.builders.arrow_types import (
+    Field,
+    arrow,
+    features_from,
+    features_of_schema,
+    parquet_writer,
+)
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
@@ -39,7 +45,7 @@ def _copy(source: Path, target: Path, plain: Mapping[str, bool]) -> None:
         messages = pa.list_(pa.struct([(name, pa.string()) for name in FIELDS]))
         fields = [pa.field(field.name, _type(plain, field, messages, pa.string())) for field in file.schema_arrow]
         schema = pa.schema(fields, metadata)
-        with open_parquet_writer(target, schema) as writer:
+        with parquet_writer(target, schema) as writer:
             for batch in file.iter_batches(batch_size=BATCH):
                 rows = [_row(row, plain) for row in from_table(batch, features)]
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))

@@ -87,6 +87,7 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         assert len(hub.commits) == 1, "one commit: readers see the old dataset or the new one"
         assert "README.md" in hub.commits[0]
         card = DatasetCard(hub.files["README.md"].decode())
+        assert hub.validated == [str(card)], "the Hub validates the card before the upload"
         assert card.data.to_dict()["license"] == "mit"
         assert "größer" in card.text
 

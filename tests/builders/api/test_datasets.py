@@ -127,6 +127,17 @@ def test_the_command_writes_a_copy_of_parquet(tmp_path, capsys):
     assert "10 answers with verdicts" in capsys.readouterr().out
 
 
+def test_the_metadata_and_the_types_of_the_table_are_kept(tmp_path):
+    features = Features({**{name: Value("string") for name in ROWS[0]}, "facts": List(Json())})
+    table = Dataset.from_list([{**row, "facts": [{"a": 1}]} for row in ROWS], features=features).data.table
+    schema = table.schema.with_metadata({**features.arrow_schema.metadata, b"origin": b"mine"})
+    pq.write_table(table.cast(schema), tmp_path / "answers.parquet")
+    command.main([str(tmp_path / "answers.parquet"), "workers=0", "kind=math"])
+    written = tmp_path / "answers-verified.parquet"
+    assert pq.read_schema(written).metadata[b"origin"] == b"mine"
+    assert load_dataset("parquet", data_files=str(written), split="train")["facts"] == [[{"a": 1}]] * 10
+
+
 def test_an_interrupted_table_continues_after_its_finished_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(api, "PART_ROWS", 3)
     file, out = tmp_path / "answers.parquet", tmp_path / "out.parquet"
