@@ -58,7 +58,8 @@ def _scores(figures: RunFigures) -> list[str]:
 
     Equal scores say nothing: ``reward=verification`` gives them to all answers without a verdict.
     """
-    if figures.pass_at() or not figures.scores.squares:
+    equal = figures.scores == figures.best_scores and not figures.scores.squares
+    if figures.pass_at() or equal:
         return []
     return [f"Score by reward: mean {figures.scores.mean:.3f}, mean of the best of n {figures.best_scores.mean:.3f}."]
 
