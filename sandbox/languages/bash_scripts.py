@@ -171,12 +171,14 @@ _EXECUTES = re.compile(
     r"|\b(declare|typeset)\s+-f\b(?![^|;\n]*>\s*/dev/null)|\btype\s+(?!-)[^|;\n>]*(\||\))",
     re.MULTILINE,
 )
-_READS_A_STREAM = re.compile(r"\|\s*(while|until|for|\{|\()|\bdone\s*<|\bread\b")
+_READS_A_STREAM = re.compile(r"(?<!\|)\|\s*(while|until|for|\{|\()|\bdone\s*<|\bread\b")
 _VARIABLE = re.compile(r"\$\{?[#!]?([A-Za-z_]\w*)")
 _WRAPPER = re.compile(
     r"^candidate\(\) \{\s*(\w+) \"\$@\"\s*\}", re.MULTILINE
 )  # the tests of MultiPL-E name the function here
 _NAME = re.compile(r"(?<![\w${#!])([A-Za-z_]\w*)")
+_EXPRESSION = re.compile(r"(?<!\$)\(\(((?:(?!\)\))[^\n])*)\)\)")
+_ASSIGNS = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--")
 _OF_THE_SHELL = re.compile(r"_|BASH\w*|PATH|HOME|IFS|PWD|OLDPWD|RANDOM|SECONDS|LINENO|REPLY|OPT\w+|E?UID|PPID|FUNCNAME")
 
 
@@ -205,9 +207,11 @@ def tests_script(entry_point: str, cases: list[str]) -> str:
 
 
 def variables_of_the_program(tests: str) -> list[str]:
-    """Return the variables that occur in the tests only as ``$name``: the tests read them but do not assign them."""
-    read, named = set(_VARIABLE.findall(tests)), set(_NAME.findall(tests))
-    return sorted(name for name in read - named if _is_free(name))
+    """Return the variables that the tests only read: as ``$name``, or in arithmetic that assigns nothing."""
+    compared = [text for text in _EXPRESSION.findall(tests) if not _ASSIGNS.search(text)]
+    others = _EXPRESSION.sub(lambda found: "" if found[1] in compared else found[0], tests)
+    read = set(_VARIABLE.findall(tests)) | set(_NAME.findall(" ".join(compared)))
+    return sorted(name for name in read - set(_NAME.findall(others)) if _is_free(name))
 
 
 def _is_free(name: str) -> bool:

@@ -96,3 +96,8 @@ def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> Non
 def test_only_variables_that_the_tests_do_not_name_otherwise_are_read_from_the_program() -> None:
     tests = "expected=5; for x in 1 2; do f $x; done; read -r line; [[ $R == $expected && ${S} == $line && $PATH ]]"
     assert variables_of_the_program(tests) == ["R", "S"]
+
+
+def test_a_variable_in_a_comparison_is_one_of_the_program() -> None:
+    tests = "inc 2\n(( COUNT == 2 )) || exit 1\nfor ((i = 0; i < 3; i++)); do inc; done\n(( COUNT + i > 4 )) || exit 1"
+    assert variables_of_the_program(tests) == ["COUNT"]
