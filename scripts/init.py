@@ -84,7 +84,8 @@ def shipped_mapping(source: str) -> tuple[str, JsonObject] | None:
 def _location(source: str, split: str | None) -> tuple[dict[str, object], str]:
     """Return the settings that locate the table, and its choice in the group ``dataset``."""
     path = Path(source).expanduser()
-    choice = choice_of_file(source) if not path.is_dir() else choice_of_file(next(map(str, path.iterdir()), ""))
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    choice = next(filter(None, map(choice_of_file, files)), "")
     if path.exists() and not choice:
         raise ConfigError(f"{source}: its name does not show its format. Expected .jsonl, .json, .csv or .parquet.")
     named: dict[str, object] = {"split": split} if split else {}

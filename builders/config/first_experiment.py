@@ -56,7 +56,7 @@ def experiment_text(table: Table, file: str, out: str) -> str:
 def _head(table: Table, file: str) -> str:
     columns = "".join(f"# {line}\n" for line in _column_lines(table))
     kinds = ", ".join(f"{count:,} with {kind}" for kind, count in table.kinds.items())
-    skipped = "".join(f"\n# Left out: {count:,} rows ({reason})." for reason, count in table.skipped.items())
+    skipped = "".join(f"\n# Left out, {count:,}: {reason}." for reason, count in table.skipped.items())
     return (
         f"# @package _global_\n# Written by `bestofn init` after a look at {len(table.rows):,} rows of {table.path}.\n"
         f"#\n#   bestofn build --from-yaml {file} --dry-run   # what is verified, requested and paid; sends nothing\n"

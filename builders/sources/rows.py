@@ -152,8 +152,9 @@ def hub_settings(path: str, split: str | None = None) -> dict[str, str]:
         configs: list[str] = datasets.get_dataset_config_names(path)
         config = next((name for name in ("default", "main", *configs) if name in configs), None)
         splits: list[str] = datasets.get_dataset_split_names(path, config)
-    named = {"config": config} if config and len(configs) > 1 else {}
-    return {**named, "split": split or next(name for name in (*SPLITS, *splits) if name in splits)}
+    chosen = split or next((name for name in (*SPLITS, *splits) if name in splits), "")
+    settings = {"config": config if config and len(configs) > 1 else "", "split": chosen}
+    return {key: value for key, value in settings.items() if value}
 
 
 def hub_stream(path: str, split: str | None) -> Any:

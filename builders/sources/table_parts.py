@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.columns import Column
+from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 from bestofn.builders.sources.usual_columns import usual_columns
 from bestofn.builders.sources.values import as_list
 
@@ -50,6 +51,7 @@ def table_parts(rows: Sequence[Row]) -> TableParts:
     mapped = {part: Column.of(part, value) for part, value in columns.items()}
     for part, column in usual_columns(mapped, row).items():
         columns[part] = {"join": list(column.join)} if column.join else column.path
+    _map_solution(columns, rows)
     guessed = _guess(columns, rows, row)
     _add_candidate(columns, row)
     return TableParts(columns, _group(columns, rows), tuple(guessed))
@@ -73,6 +75,19 @@ def _add_options(columns: dict[str, str | JsonObject], row: Row) -> None:
             return
 
 
+def _map_solution(columns: dict[str, str | JsonObject], rows: Sequence[Row]) -> None:
+    """Replace a column of solutions by the answers in them, unless another column has the reference."""
+    name = columns.pop("solution", None)
+    if not isinstance(name, str) or {"answer", "tests", "calls"} & set(columns):
+        return
+    texts = [str(row.get(name) or "") for row in rows]
+    marks = {"boxed": last_boxed, "hashes": after_hashes}
+    if take := next((take for take, read in marks.items() if any(map(read, texts))), ""):
+        columns["answer"] = {"path": name, "take": take}
+    elif name == "solution" and max(map(len, texts)) <= LONG:
+        columns["answer"] = name
+
+
 def _json_column(name: str, row: Row) -> str | JsonObject:
     return {"path": name, "json": True} if isinstance(row[name], str) else name
 
@@ -91,7 +106,7 @@ def _guess(columns: dict[str, str | JsonObject], rows: Sequence[Row], row: Row) 
     guessed: list[str] = []
 
     def choose(part: str, fits: Callable[[object], bool]) -> bool:
-        used = {name for value in columns.values() for name in Column.of(part, value).column_names}
+        used = _used(columns)
         free = [name for name in row if name not in used and fits(row[name])]
         name = _similar(part, free)
         if not name and part == "question":
@@ -111,9 +126,13 @@ def _guess(columns: dict[str, str | JsonObject], rows: Sequence[Row], row: Row) 
             columns["tests"] = tests
         else:
             choose("tests", lambda value: isinstance(value, str | list | Mapping) and "assert" in str(value))
-    if not {"answer", "solution", "tests", "calls", "tools"} & set(columns):
+    if not {"answer", "tests", "calls", "tools"} & set(columns):
         choose("answer", lambda value: isinstance(value, str | int | float) and len(str(value)) <= LONG)
     return guessed
+
+
+def _used(columns: Mapping[str, str | JsonObject]) -> set[str]:
+    return {name for part, value in columns.items() for name in Column.of(part, value).column_names}
 
 
 def _similar(part: str, names: Sequence[str]) -> str:
@@ -125,11 +144,8 @@ def _add_candidate(columns: dict[str, str | JsonObject], row: Row) -> None:
     """Map one recorded answer per row, if another column has the reference."""
     if "candidates" in columns or not {"answer", "tests", "calls"} & set(columns):
         return
-    used = set(filter(lambda name: isinstance(name, str), columns.values()))
-    name = next((name for name in RECORDED if isinstance(row.get(name), str) and name not in used), "")
-    if not name and columns.get("solution") in RECORDED:
-        name = str(columns.pop("solution"))
-    if name:
+    used = _used(columns)
+    if name := next((name for name in RECORDED if isinstance(row.get(name), str) and name not in used), ""):
         columns["candidate"] = name
 
 

@@ -81,6 +81,21 @@ SHAPES = {
         {"question": "question", "choices": {"fields": {"A": "A", "B": "B", "C": "C"}}, "answer": "answer"},
         "1 with options",
     ),
+    "boxed solutions": (
+        [{"problem": "What is 1 + 2?", "solution": f"{'We add. ' * 99}So it is $\\boxed{{3}}$.", "level": "Level 1"}],
+        {"question": "problem", "answer": {"path": "solution", "take": "boxed"}},
+        "1 with a reference answer",
+    ),
+    "instructions": (
+        [{"instruction": "Explain rain.", "input": "To a child.", "output": "Water falls."}],
+        {"question": {"join": ["instruction", "input"]}},
+        "1 with no reference",
+    ),
+    "completions with solutions": (
+        [{"prompt": "What is 1 + 2?", "solution": "#### 3", "completion": f"\\boxed{{{value}}}"} for value in (3, 4)],
+        {"question": "prompt", "answer": {"path": "solution", "take": "hashes"}, "candidate": "completion"},
+        "1 with a reference answer",
+    ),
     "recorded answers": (
         [{"question": "What is 1 + 2?", "answer": "3", "response": f"\\boxed{{{value}}}"} for value in (3, 4)],
         {"question": "question", "answer": "answer", "candidate": "response"},
@@ -116,6 +131,16 @@ def test_the_first_build_from_the_file_works(shape, tmp_path, monkeypatch, capsy
     words = ["n=2", "max_error_share=1.0"] if "candidate" not in columns else []
     done = run_here(["build", "--from-yaml", "table.yaml", f"sandbox={sandbox}", *words], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_of_files_is_a_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    (folder / "README.md").write_text("# Rows")
+    write(folder, SHAPES["math"][0])
+    command.main(["rows"])
+    assert "dataset=jsonl" in overrides_of_file(Path("rows.yaml"))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
