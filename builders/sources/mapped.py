@@ -47,8 +47,8 @@ from bestofn.builders.sources.values import (
 
 log = logging.getLogger(__name__)
 
-PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
-         "checks", "origin", "world_seed", "candidate", "candidates", "label", "candidate_model", "rubric",
+PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "solution", "choices", "tools", "calls",
+         "tests", "checks", "origin", "world_seed", "candidate", "candidates", "label", "candidate_model", "rubric",
          "user_instruction")  # fmt: skip
 MAX_ID_CHARS = 80  # a longer value of ``group_by`` (a whole prompt) is replaced by its hash
 DASH = "question is '-'"

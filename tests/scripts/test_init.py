@@ -30,6 +30,11 @@ SHAPES = {
         {"question": "word problem", "answer": "correct value"},
         "3 with a reference answer",
     ),
+    "worked solutions": (
+        [{"question": "What is 2 + 3?", "solution": "2 + 3 = 5\n#### 5"}],
+        {"question": "question", "solution": "solution"},
+        "1 with a reference answer",
+    ),
     "code": (
         [{"text": "Write add(a, b).", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}],
         {"question": "text", "tests": "test_list"},
