@@ -7,7 +7,7 @@ import string
 
 from bestofn.verifiers.constraints.catalogue import constraint
 from bestofn.verifiers.constraints.relations import between, compare, unless
-from bestofn.verifiers.constraints.texts import bare_words, sentences, stripped_words, tokens, words
+from bestofn.verifiers.constraints.texts import bare_words, counted_words, sentences, stripped_words, tokens
 from bestofn.verifiers.constraints.word_lists import CONJUNCTIONS, PERSON_NAMES, PRONOUNS, STOP_WORDS
 
 JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -17,7 +17,7 @@ INTERROBANGS = ("?!", "!?", "‽")
 @constraint("count:word_count_range")
 def word_count_range(text: str, min_words: int, max_words: int) -> str:
     """The number of words is between two bounds."""
-    return between(len(words(text)), "words", min_words, max_words)
+    return between(len(counted_words(text)), "words", min_words, max_words)
 
 
 @constraint("count:unique_word_count")
@@ -89,7 +89,7 @@ def nth_word_japanese(text: str, N: int) -> str:
 @constraint("ratio:stop_words")
 def stop_words(text: str, percentage: float) -> str:
     """At most this percentage of the words are stop words."""
-    used = words(text)
+    used = counted_words(text)
     if not used:
         return "the response has no words"
     share = 100 * sum(word.lower() in STOP_WORDS for word in used) / len(used)

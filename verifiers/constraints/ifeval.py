@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bestofn.verifiers.constraints.catalogue import constraint
 from bestofn.verifiers.constraints.languages import not_in_other_language, written_in
 from bestofn.verifiers.constraints.relations import compare, unless
-from bestofn.verifiers.constraints.texts import sentences, tokens, words
+from bestofn.verifiers.constraints.texts import counted_words, sentences, tokens
 
 FENCE = re.compile(r"\A```(?:json)?|```\Z", re.IGNORECASE)
 HIGHLIGHT = re.compile(r"\*\*([^\n*]*)\*\*|\*([^\n*]*)\*")
@@ -70,7 +70,7 @@ def number_of_sentences(text: str, num_sentences: int, relation: str) -> str:
 @constraint("length_constraints:number_words")
 def number_of_words(text: str, num_words: int, relation: str) -> str:
     """The response has as many words as required."""
-    return compare(len(words(text)), relation, num_words, "words")
+    return compare(len(counted_words(text)), relation, num_words, "words")
 
 
 @constraint("length_constraints:number_paragraphs")

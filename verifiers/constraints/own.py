@@ -40,7 +40,7 @@ def _count(unit: str, count: Callable[[str], int]) -> None:
         return between(count(text), unit, min, max, exactly)
 
 
-_count("words", lambda text: len(texts.words(text)))
+_count("words", lambda text: len(texts.counted_words(text)))
 _count("sentences", lambda text: len(texts.sentences(text)))
 _count("paragraphs", lambda text: len(texts.paragraphs(text)))
 _count("lines", lambda text: len(texts.lines(text)))

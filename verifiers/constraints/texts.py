@@ -6,10 +6,15 @@ import re
 import string
 from collections.abc import Iterator
 
+from bestofn.verifiers.constraints.catalogue import UndecidedError
 from bestofn.verifiers.constraints.word_lists import ABBREVIATIONS, CLOSED_CLASS
 
 WORD = re.compile(r"\w+")
-END = re.compile(r"(?<![.?!])[.?!]++(?=[)\"'\]}*:;@({\[”’»]|\s)")
+END = re.compile(r"(?<![.?!])[.?!]++(?=[)\"'\]}*:;@({\[”’»]|\s)|[。！？؟۔।॥]++")
+WIDE_CLOSING = re.compile(r"[」』）】\"')\]}”’»]+")
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+"""A letter of a script without spaces between words: Thai, Lao, Burmese, Khmer, kana, Chinese characters."""
+MOST_UNSPACED = 0.2  # the share of such letters up to which the words of a text are counted
 CLOSING = re.compile(r"[\"')\]}”’»]+(?=\s|$)")
 LAST_TOKEN = re.compile(r"\S*\Z")
 NEXT_TOKEN = re.compile(r"[\s\"'()\[\]{}*“”‘’«»_]*(\S*)")
@@ -20,6 +25,15 @@ TOKEN = re.compile(r"\w+(?:[-'’./@&]\w+)*|'(?:s|re|ve|ll|d|m)\b|\.{2,}|[^\w\s]
 def words(text: str) -> list[str]:
     """Return the words of ``text``: runs of letters, digits and underscores."""
     return WORD.findall(text)
+
+
+def counted_words(text: str) -> list[str]:
+    """Return ``words(text)``. Raises ``UndecidedError`` if the text has no spaces between words, as in Japanese."""
+    found = words(text)
+    letters = sum(map(len, found))
+    if len(UNSPACED.findall(text)) > MOST_UNSPACED * letters:
+        raise UndecidedError("words cannot be counted in a script without spaces between words")
+    return found
 
 
 def bare_words(text: str) -> list[str]:
@@ -53,7 +67,7 @@ def _sentences(text: str) -> Iterator[str]:
     for end in END.finditer(text):
         if end.start() < start or not _ends_sentence(text, end):
             continue
-        closing = CLOSING.match(text, end.end())
+        closing = (WIDE_CLOSING if is_wide(end) else CLOSING).match(text, end.end())
         stop = closing.end() if closing else end.end()
         if text[start:stop].strip():
             yield text[start:stop].strip()
@@ -62,9 +76,14 @@ def _sentences(text: str) -> Iterator[str]:
         yield text[start:].strip()
 
 
+def is_wide(end: re.Match[str]) -> bool:
+    """Return whether a sentence ends with a mark of Chinese, Japanese, Hindi, Arabic or Urdu, also without a space."""
+    return not end.group().isascii()
+
+
 def _ends_sentence(text: str, end: re.Match[str]) -> bool:
     marks = end.group()
-    if "?" in marks or "!" in marks:
+    if is_wide(end) or "?" in marks or "!" in marks:
         return True
     following = NEXT_TOKEN.match(text, end.end())
     token = following.group(1) if following else ""

@@ -242,3 +242,38 @@ def outcome_of_check(check: Callable[[str], str], text: str) -> bool | None:
         return not check(text)
     except UndecidedError:
         return None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "你好。我很好！他来了吗？",
+        "今日は晴れです。「雨です。」と言った！",
+        "今日は晴れです。明日は雨です！本当ですか？",
+        "مرحبا. كيف حالك؟ أنا بخير!",
+        "यह पहला है। यह दूसरा है। क्या तीसरा है?",
+        "یہ پہلا ہے۔ یہ دوسرا ہے۔ یہ تیسرا ہے۔",
+    ],
+)
+def test_sentences_of_other_scripts_end_at_their_marks(text: str) -> None:
+    assert len(sentences(text)) == 3
+    assert verdict(text, {"id": "sentences", "exactly": 3}).outcome == "pass"
+
+
+@pytest.mark.parametrize("text", ["今日は晴れです。", "我很好，谢谢你。", "สวัสดีครับ"])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"id": "words", "min": 50},
+        {"id": "length_constraints:number_words", "num_words": 50, "relation": "at least"},
+        {"id": "count:word_count_range", "min_words": 50, "max_words": 60},
+    ],
+    ids=lambda constraint: constraint["id"],
+)
+def test_words_of_a_script_without_spaces_are_not_counted(text: str, constraint: dict) -> None:
+    assert verdict(text, constraint).outcome == "abstain"
+    assert verdict("한국어는 낱말을 띄어 씁니다 " * 20, constraint).outcome != "abstain"
+    assert (
+        verdict(f"The word {text[:2]} is Japanese or Chinese, and this English text counts.", constraint).outcome
+        == "fail"
+    )
