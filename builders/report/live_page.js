@@ -66,32 +66,43 @@ function showFigures(state) {
   markScrolling();
 }
 
+// Shows the present state, and returns whether the server ends now.
 async function update() {
   const state = await fetched("state?version=" + version);
-  if (generation >= 0 && state.generation !== generation) { location.reload(); return; }
+  if (generation >= 0 && state.generation !== generation) { location.reload(); return false; }
   generation = state.generation;
   showProgress(state);
   if (state.version !== version) showFigures(state);
   version = state.version;
   if (state.parts > partCount) {
     (await fetched("index?from=" + partCount)).forEach(addPart);
-    if (!document.body.dataset.ready && (await followLink())) return;
-    await refresh({ stay: true });
+    if (document.body.dataset.ready || !(await followLink())) await refresh({ stay: true });
   } else if (!document.body.dataset.ready) await refresh();
+  return state.ended;
 }
 
+const ENDED = "The server of this page has ended. `bestofn report RUN` writes the page as a file.";
+
+function showEnd(text) {
+  const box = byId("progress");
+  box.hidden = false;
+  box.querySelectorAll(".end").forEach((one) => one.remove());
+  box.append(element("p", "end", text));
+}
+
+// Asks for the state until the server ends. After failed requests, it waits longer each time.
 async function follow() {
-  for (;;) {
+  for (let failed = 0, ended = false; !ended;) {
     try {
-      await update();
+      ended = await update();
       document.body.dataset.ready = "true";
+      failed = 0;
+      if (ended) { showEnd(ENDED); await fetched("done"); }
     } catch (error) {
-      const ended = error instanceof TypeError; // the request itself failed
-      const text = ended ? "The server of this page has ended. The figures below are the last ones." : error.message;
-      byId("progress").hidden = false;
-      byId("progress").replaceChildren(element("h2", "", text));
+      failed += 1;
+      showEnd(error instanceof TypeError ? ENDED : error.message); // a TypeError: the request itself failed
     }
-    await new Promise((done) => setTimeout(done, EVERY_MS));
+    await new Promise((done) => setTimeout(done, EVERY_MS * Math.min(2 ** failed, 16)));
   }
 }
 

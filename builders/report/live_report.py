@@ -29,12 +29,14 @@ class LiveState(TypedDict):
     """What the page asks for every few seconds.
 
     ``generation`` changes if queries that the page has may be out of date; the page then loads all again. ``parts`` is
-    the number of parts of queries. The three texts are safe HTML; they are empty if the page has this ``version``.
+    the number of parts of queries. ``ended`` is true if the server ends now. The three texts are safe HTML; they are
+    empty if the page has this ``version``.
     """
 
     generation: int
     version: int
     parts: int
+    ended: bool
     state: str
     progress: JsonObject
     facts: str
@@ -56,6 +58,7 @@ class LiveReport:
     def __init__(self, folder: Path, progress: Callable[[], JsonObject] | None = None) -> None:
         self.folder = folder
         self.name = folder.resolve().name
+        self.ended = False
         self._progress = progress
         self._lock = threading.Lock()
         self._generation = 0
@@ -72,6 +75,7 @@ class LiveReport:
                 "generation": self._generation,
                 "version": self._version,
                 "parts": len(self._parts),
+                "ended": self.ended,
                 "state": str(self._described.get("state") or "running"),
                 "progress": self._progress_now(),
                 "facts": texts[0],

@@ -30,7 +30,10 @@ log = logging.getLogger(__name__)
 
 
 class LiveServer(ThreadingHTTPServer):
-    """The server of one live report. ``looked_at`` is when a page last asked for the state."""
+    """The server of one live report.
+
+    ``looked_at`` is when a page last asked for the state. ``is_done`` is set when a page has loaded the last state.
+    """
 
     daemon_threads = True
 
@@ -38,6 +41,7 @@ class LiveServer(ThreadingHTTPServer):
         super().__init__((HOST, port), _Handler)
         self.report = report
         self.looked_at = -LAST_LOOK_S
+        self.is_done = threading.Event()
 
     @property
     def url(self) -> str:
@@ -46,10 +50,9 @@ class LiveServer(ThreadingHTTPServer):
 
     def wait_for_last_look(self) -> None:
         """If a page is open, wait until it has the last state, but at most ``LAST_LOOK_S``."""
-        ended = time.monotonic()
-        is_open = ended - self.looked_at < LAST_LOOK_S
-        while is_open and self.looked_at < ended and time.monotonic() < ended + LAST_LOOK_S:
-            time.sleep(0.05)
+        self.report.ended = True
+        if time.monotonic() - self.looked_at < LAST_LOOK_S:
+            self.is_done.wait(LAST_LOOK_S)
 
 
 @contextlib.contextmanager
@@ -102,6 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == ["state"]:
             self._send_json(report.state(int(query.get("version", ["-1"])[0])))
             self.server.looked_at = time.monotonic()
+        elif path == ["done"]:
+            self._send_json({})
+            self.server.is_done.set()
         elif path == ["index"]:
             self._send_json(report.index(int(query["from"][0]) if "from" in query else 0))
         elif path[0] == "part" and len(path) == 2 and path[1].isdecimal():

@@ -17,7 +17,6 @@ WORDS = {
     "error": "The answer is missing, or its verification failed.",
     "reward": "A score of the answer, which orders the candidates of a query. It is not the verdict.",
     "share correct": "The share of queries whose chosen answer passes.",
-    "share right": "The share of queries whose chosen answer passes.",
     "difficulty": "The share of a query's candidates that pass: 0 is hardest, 1 is easiest.",
     "margin": "The score of the chosen answer minus the score of the rejected one.",
     "chosen": "The preferred side of a pair.",

@@ -55,6 +55,18 @@ def no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_server, "LAST_LOOK_S", 0.0)
 
 
+def test_an_open_page_gets_the_last_state_and_asks_no_more(
+    browser: Browser, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_server, "LAST_LOOK_S", 60.0)
+    with live_page(run, 0) as url:
+        browser.open(url)
+        complete_shard(run, 0, 8)
+    assert browser.run(COUNT) == "8 of 8 queries"
+    assert browser.run("document.querySelector('#progress .end').textContent").startswith("The server of this page has")
+    assert browser.errors == []
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """The folder of a build that has started and has no shard."""
