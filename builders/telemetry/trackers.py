@@ -18,6 +18,10 @@ from bestofn.builders.records import JsonObject
 
 log = logging.getLogger(__name__)
 TrackerName = Literal["wandb", "trackio"]
+REMEDIES: Mapping[TrackerName, str] = {
+    "wandb": "Run `wandb login`, set WANDB_MODE=offline, or leave out log.tracker.",
+    "trackio": "Check the folder TRACKIO_DIR, or leave out log.tracker.",
+}
 
 
 class Tracked(Protocol):
@@ -48,10 +52,8 @@ def tracked(
     try:
         run: Tracked = client.init(project=project, name=out.name, config=dict(config), **files)
     except Exception as error:  # the clients raise errors of many types, for example without a key
-        raise ConfigError(
-            f"log.tracker={tracker} cannot start: {error}. Log in with `{tracker} login`, set it offline, or leave out "
-            "log.tracker."
-        ) from error
+        reason = str(error).rstrip(".")
+        raise ConfigError(f"log.tracker={tracker} cannot start: {reason}. {REMEDIES[tracker]}") from error
     try:
         yield lambda metrics: _log(run, tracker, metrics)
     finally:

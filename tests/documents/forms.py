@@ -6,6 +6,7 @@ in tests/documents/equivalents are read.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -40,7 +41,13 @@ def commands(letter: str) -> list[list[str]]:
 def table(heading: str) -> list[list[str]]:
     """Return the cells of the first table below ``heading`` in docs/documents.md, without the line of titles."""
     part = PAGE.read_text("utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
-    rows = [line for line in part.splitlines() if line.startswith("| ")]
+    lines = part.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("|"))
+    rows = [
+        line
+        for line in itertools.takewhile(lambda line: line.startswith("|"), lines[first:])
+        if not line.startswith("|---")
+    ]
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[1:]]
 
 
