@@ -101,11 +101,14 @@ class LiveReport:
         completed = {shard: text for shard, text in shards.items() if text}
         if any(completed.get(shard) != text for shard, text in self._read.items()):
             self._reset()
-            self._generation += 1
         new = [shard for shard in completed if shard not in self._read]
-        for shard in new:
-            self._add(shard)
-            self._read[shard] = completed[shard]
+        try:
+            for shard in new:
+                self._add(shard)
+                self._read[shard] = completed[shard]
+        except (BestofnError, OSError):  # the shard is damaged or was replaced; a part of its rows may be counted
+            self._reset()
+            raise
         if new or described != self._described:
             self._described = described
             self._version += 1
@@ -133,6 +136,7 @@ class LiveReport:
             return self._of_shards
 
     def _reset(self) -> None:
+        self._generation += 1
         self._pairs = PairFigures()
         self._of_shards = self._figures = RunFigures(self.name, pairs=self._pairs)
         self._parts: list[_Part] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import BestofnError, ConfigError
 from bestofn.builders.report import live_server
 from bestofn.builders.report.live_report import LiveReport
 from bestofn.builders.report.live_server import live_page
@@ -152,6 +152,21 @@ def test_figures_of_a_complete_run_come_from_its_tables(tmp_path: Path) -> None:
     again = live.state(state["version"])
     assert (again["version"], again["summary"]) == (state["version"], "")
     assert [entry["id"] for entry in live.part(1)] == [entry["id"] for entry in live.index(1)[0]]
+
+
+def test_a_damaged_shard_is_named_and_counts_once_after_its_repair(run: Path) -> None:
+    complete_shard(run, 0, 8)
+    complete_shard(run, 1, 40)
+    part = run / "shards" / "00001.parquet"
+    content = part.read_bytes()
+    live = LiveReport(run)
+    part.write_bytes(content[: len(content) // 2])
+    for _ in range(2):
+        with pytest.raises(BestofnError, match=r"00001\.parquet"):
+            live.state()
+    part.write_bytes(content)
+    assert "48 queries" in live.state()["summary"]
+    assert [len(entries) for entries in live.index(0)] == [8, 32, 8]
 
 
 def test_only_this_machine_by_name_is_answered_and_paths_are_checked(run: Path) -> None:
