@@ -178,7 +178,7 @@ def test_a_temperature_that_claude_does_not_get_is_not_recorded_as_sent(
         assert {row["temperature"] for row in table(out)} == {None}
         assert manifest.read(out)["not_sent"] == {"temperature": 0.9}
         card = (prepare(out, Hub("a/b"), PushChecks(force=True)) / "README.md").read_text()
-        assert "| temperature | default of the service |" in card
+        assert "| temperature | `default of the service` |" in card
         sent_temperatures.clear()
         build(compose([*command, "provider.temperature=send", f"out={tmp_path / 'sent'}"]))
     assert set(sent_temperatures) == {0.9}
