@@ -40,6 +40,25 @@ def test_the_name_of_a_unit_is_no_text():
     )
 
 
+@pytest.mark.parametrize(
+    ("reference", "text", "expected"),
+    [
+        ("Monday", r"\boxed{monday}", "pass"),
+        ("Monday", "The answer is MONDAY.", "pass"),
+        ("Monday", r"\boxed{Tuesday}", "abstain"),
+        ("east", r"\boxed{\text{East}}", "pass"),
+        ("Yes", r"\boxed{yes}", "pass"),
+        ("Yes", r"\boxed{\text{No}}", "fail"),
+        ("True", r"\boxed{false}", "fail"),
+        ("(B)", r"\boxed{b}", "pass"),
+        ("B", "The answer is (b).", "pass"),
+        ("(B)", r"\boxed{\text{(C)}}", "fail"),
+    ],
+)
+def test_texts_and_choices_ignore_the_case(reference, text, expected):
+    assert judge(reference, text).outcome == expected
+
+
 @given(reference=FORMULAS | WORDS.map(" ".join), words=WORDS)
 def test_words_never_fail(reference, words):
     assert outcome(reference, " ".join(words)) != "fail"

@@ -1,8 +1,18 @@
 """Fingerprints: which changes of the settings keep them equal, and which change them."""
 
-from bestofn.builders.run.fingerprints import fingerprint
+from bestofn.builders.run.fingerprints import fingerprint, stage_fingerprints
 
 
 def test_fingerprints_ignore_key_order_and_see_every_value() -> None:
     assert fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2}) != fingerprint({"a": "2"})
+
+
+def test_another_verifier_changes_the_stages_from_verification_on() -> None:
+    def names(**verifier: object) -> list[str]:
+        return stage_fingerprints([{"id": 1}], [("generate", {"n": 4}), ("verify", verifier), ("pairs", {})])
+
+    before, after = names(below=0.4), names(below=0.5)
+    assert before == names(below=0.4)
+    assert before[0] == after[0]
+    assert not {*before[1:]} & {*after[1:]}

@@ -1,0 +1,59 @@
+"""Each language: a program that prints hello, one that passes a test, one that fails it, and a syntax error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bestofn.builders.records import CodeTests, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.sandbox.verdicts import verdicts_in, written
+
+HELLO = ({"stdin": "", "stdout": "hello\n"},)
+TABLE = "CREATE TABLE t(a INTEGER); INSERT INTO t VALUES (1), (2);"
+
+
+def hello(language: str) -> CodeTests:
+    return written(*HELLO, kind="stdin", language=language)
+
+
+def rows(*expected: Any) -> CodeTests:
+    return written({"setup": TABLE, "expected": [list(row) for row in expected]}, kind="sql", language="sql")
+
+
+DOUBLES = {
+    "python": written("assert double(2) == 4"),
+    "javascript": written("console.assert(double(2) === 4)", language="javascript"),
+    "bash": written("[[ $(double 2) == 4 ]]", language="bash"),
+}
+PROGRAMS: dict[str, tuple[CodeTests, str, str]] = {
+    "python hello": (hello("python"), "print('hello')", "pass"),
+    "python test": (DOUBLES["python"], "def double(x): return 2 * x", "pass"),
+    "python wrong": (DOUBLES["python"], "def double(x): return 3 * x", "fail"),
+    "python syntax": (DOUBLES["python"], "def double(x) return x", "fail"),
+    "javascript hello": (hello("javascript"), "console.log('hello')", "pass"),
+    "javascript test": (DOUBLES["javascript"], "function double(x) { return 2 * x }", "pass"),
+    "javascript wrong": (DOUBLES["javascript"], "function double(x) { return 3 * x }", "fail"),
+    "javascript syntax": (DOUBLES["javascript"], "function double(x { return 2 * x }", "fail"),
+    "bash hello": (hello("bash"), "echo hello", "pass"),
+    "bash test": (DOUBLES["bash"], "double() { echo $(( 2 * $1 )); }", "pass"),
+    "bash wrong": (DOUBLES["bash"], "double() { echo $(( 3 * $1 )); }", "fail"),
+    "bash syntax": (DOUBLES["bash"], "double() { echo $(( 2 * $1 ));", "fail"),
+    "sql hello": (rows(["hello"]), "SELECT 'hello';", "pass"),
+    "sql test": (rows([3]), "SELECT sum(a) FROM t;", "pass"),
+    "sql wrong": (rows([3]), "SELECT max(a) FROM t;", "fail"),
+    "sql syntax": (rows([3]), "SELEC sum(a) FROM t;", "fail"),
+}
+
+
+@pytest.fixture(scope="module", params=[LocalSandbox, DockerSandbox], ids=["local", "docker"])
+def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+    """Return the verdict on each program."""
+    return verdicts_in(request.param, {name: (tests, program) for name, (tests, program, _) in PROGRAMS.items()})
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_language_passes_and_fails(verdicts: dict[str, Verdict], name: str) -> None:
+    assert verdicts[name].outcome == PROGRAMS[name][2], verdicts[name].explanation
