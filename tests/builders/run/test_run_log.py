@@ -14,24 +14,14 @@ from hypothesis import strategies as st
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError, MachineError
-from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.run.metrics import MetricsSource, prometheus_text
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
 from bestofn.builders.sampling.attempt_counts import AttemptCounts
 from tests.loopback import OpenAIServer
+from tests.sums_build import build
 
 TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00 (INFO|WARNING|ERROR) +[\w.]+: .+")
-
-
-def build(tmp_path: Path, server: OpenAIServer, *more: str) -> Path:
-    data = tmp_path / "sums.jsonl"
-    rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(4))
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
-    settings = ["provider.model=m", "sandbox=none", "tools=none", "n=2", "shard_size=2", *more]
-    LocalExecutor().run(compose([*words, *settings]), tmp_path / "run")
-    return tmp_path / "run" / "logs"
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.run.run_log import RunLog
 from bestofn.builders.telemetry import spans
 from bestofn.builders.telemetry.trackers import numbers
-from tests.builders.run.test_run_log import build
 from tests.loopback import OpenAIServer
 from tests.otlp_receiver import OtlpReceiver, attributes
+from tests.sums_build import build
 
 
 def test_a_build_exports_requests_tokens_cost_and_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
