@@ -8,6 +8,7 @@ container that one side no longer uses is forgotten on both sides.
 from __future__ import annotations
 
 import collections
+import operator
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +23,7 @@ _MOST_DEPTH = 50
 _UNUSED = 3  # references to a container that only this module has, during ``sys.getrefcount``
 
 _MAPPINGS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+_ATOMS = frozenset({int, float, bool, str, bytes, type(None)})  # equal forms for the same object, always
 KINDS = frozenset({list, set, collections.deque, bytearray, *_MAPPINGS})
 
 
@@ -41,6 +43,7 @@ class Shared:
         self.items: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}  # number by ``id``; the containers are kept, so ids stay unique
         self.sent: dict[int, bytes] = {}  # what the other process knows
+        self.parts: dict[int, list[object] | None] = {}  # items at the last comparison, if their identity decides
         self.size = 0  # items of all containers when they were first sent
         self.depth = 0
         self.comparing = False  # whether forms are only compared, not sent
@@ -63,7 +66,7 @@ class Shared:
         self.size += len(value)
         self._keep(number, value)
         content = self._content(value)
-        self.sent[number] = self._line(value)
+        self._remember(number, self._line(value))
         return {"shared": [number, content]}
 
     def take(self, body: plain.Form) -> Any:
@@ -86,9 +89,13 @@ class Shared:
         """Return ``message`` with the changes since the last message. Call it before the message is encoded."""
         changes = []
         for number in list(self.items):
-            if self._line(self.items[number]) != self.sent[number]:
+            if self._is_unchanged(number):
+                continue
+            line = self._line(self.items[number])
+            if line != self.sent[number]:
                 changes.append([number, self._content(self.items[number])])
-                self.sent[number] = self._line(self.items[number])
+                line = self._line(self.items[number])
+            self._remember(number, line)
         unused = [number for number in self.items if sys.getrefcount(self.items[number]) < _UNUSED]
         for number in unused:
             self._forget(number)
@@ -109,9 +116,24 @@ class Shared:
     def _forget(self, number: int) -> None:
         if number in self.items:
             value = self.items.pop(number)
+            self.parts.clear()  # what refers to this container sends its content from now on
             del self.numbers[id(value)]
             self.size = max(0, self.size - len(value))
             self.sent.pop(number, None)
+
+    def _remember(self, number: int, line: bytes) -> None:
+        """Remember what the other process knows of a container."""
+        items = _items(self.items[number])
+        is_exact = all(type(item) in _ATOMS or id(item) in self.numbers for item in items)
+        self.sent[number], self.parts[number] = line, items if is_exact else None
+
+    def _is_unchanged(self, number: int) -> bool:
+        """Return whether a container has the same items as at the last comparison, without encoding it."""
+        before, value = self.parts.get(number), self.items[number]
+        if before is None:
+            return False
+        now = _items(value)
+        return len(now) == len(before) and all(map(operator.is_, now, before))
 
     def _line(self, value: Any) -> bytes:
         self.comparing = True
@@ -156,7 +178,11 @@ class Shared:
             old.update(made)
         else:
             old[:] = [self.decode(item) for item in content["l"]]
-        self.sent[number] = self._line(old)
+        self._remember(number, self._line(old))
+
+
+def _items(value: plain.Value) -> list[plain.Value]:
+    return [*value, *value.values()] if isinstance(value, dict) else list(value)
 
 
 def _can_share(value: Any) -> bool:

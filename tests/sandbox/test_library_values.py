@@ -135,3 +135,36 @@ def test_unused_containers_are_forgotten() -> None:
 def test_any_nesting_returns(value: Any) -> None:
     here, there = Side(0), Side(1)
     assert there.receive(here.send([value, value])) == [value, value]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.sampled_from(["add", "drop", "replace", "nest", "deep", "send"]), st.integers(0, 3)
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS)
+def test_every_change_reaches_the_other_side(steps: list[tuple[int, str, int]]) -> None:
+    here, there = Side(0), Side(1)
+    mine: list[Any] = [[], {}, ([],), 5]
+    theirs = there.receive(here.send(mine))
+    for place, change, value in steps:
+        inner = mine[place % len(mine)] if mine else mine
+        inner = inner if isinstance(inner, list) else mine
+        if change == "add":
+            inner.append(value)
+        elif change == "drop" and len(inner) > 1:
+            inner.pop()
+        elif change == "replace" and inner and inner is not mine:
+            inner[-1] = value
+        elif change == "nest":
+            mine[0] = [mine[0] if isinstance(mine[0], int) else value]
+        elif change == "deep" and isinstance(mine[-1], (list, dict)):
+            mine[-1] = {value: [value]}
+        elif change == "send":
+            there.receive(here.send(None))
+            assert theirs == mine
+    there.receive(here.send(None))
+    assert theirs == mine
