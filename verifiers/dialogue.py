@@ -11,12 +11,11 @@ from typing import Literal
 
 from bestofn.builders.formats.tool_calls import call_name
 from bestofn.builders.records import Candidate, JsonObject, Query, Tool, Verdict, content_text
-from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tool_matching import match
 from bestofn.verifiers.tool_schema import MadeCall, declared, examine, same_name
-from bestofn.verifiers.tool_trace import broken_tool, failed_calls, refused_calls
+from bestofn.verifiers.tool_trace import failed_calls, refused_calls
 from bestofn.verifiers.tool_values import contains_fact
-from bestofn.verifiers.tool_verifier import Finding, check_state
+from bestofn.verifiers.tool_verifier import Finding, check_state, decided
 
 READING = frozenset(
     [
@@ -69,20 +68,14 @@ class DialogueVerifier:
             findings.append(_check_actions(expected, query.tools, candidate))
         if expected.outputs:
             findings.append(_check_outputs(expected.outputs, candidate))
-        detail["rule"] = "; ".join(part for part in ("state", "actions", "outputs") if getattr(expected, part))
-        failed = [reason for holds, reason in findings if holds is False]
-        undecided = [reason for holds, reason in findings if holds is None]
-        if failed and (broken := broken_tool(candidate)):
-            reason = f"a mock tool failed ({broken}), so the dialogue cannot be judged: {'; '.join(failed)}"
-            return Verdict("error", 0.0, reason, self.name, detail)
-        if failed and candidate.detail.get("tool_stop") == "user_limit" and self.cut == "abstain":
-            reason = f"the dialogue ended at the limit user_turns: {'; '.join(failed)}"
+        parts = ("state", "actions", "outputs")
+        detail["rule"] = "; ".join(part for part in parts if getattr(expected, part) not in (None, ()))
+        verdict = decided(findings, candidate, self.name, detail)
+        is_cut = candidate.detail.get("tool_stop") == "user_limit" and self.cut == "abstain"
+        if verdict.outcome == "fail" and is_cut:
+            reason = f"the dialogue ended at the limit user_turns: {verdict.explanation}"
             return Verdict("abstain", 0.0, reason, self.name, detail)
-        if failed:
-            return calibrated(Verdict("fail", 0.0, "; ".join(failed), self.name, detail))
-        if undecided:
-            return Verdict("abstain", 0.0, "; ".join(undecided), self.name, detail)
-        return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
+        return verdict
 
 
 def expected_of(query: Query) -> Expected | None:
@@ -93,9 +86,15 @@ def expected_of(query: Query) -> Expected | None:
     state, actions = check.get("state"), check.get("actions")
     if (state is None and actions is None) or not isinstance(state, Mapping | None):
         return None
+    if actions is not None and not (isinstance(actions, list | tuple) and all(map(_is_action, actions))):
+        return None
     calls = None if actions is None else tuple(_actions(actions))
     outputs = tuple(map(str, check.get("outputs") or ()))
     return Expected(state, calls, tuple(map(str, check.get("changing") or ())), outputs)
+
+
+def _is_action(action: object) -> bool:
+    return isinstance(action, Mapping) and isinstance(action.get("name"), str)
 
 
 def _actions(actions: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -104,17 +104,7 @@ class ToolVerifier:
             "facts": reference.facts,
         }
         detail["rule"] = "; ".join(part for part, given in compared.items() if given)
-        failed = [reason for holds, reason in findings if holds is False]
-        undecided = [reason for holds, reason in findings if holds is None]
-        broken = broken_tool(candidate)
-        if failed and broken:
-            reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
-            return Verdict("error", 0.0, reason, self.name, detail)
-        if failed:
-            return calibrated(Verdict("fail", 0.0, "; ".join(failed), self.name, detail))
-        if undecided:
-            return Verdict("abstain", 0.0, "; ".join(undecided), self.name, detail)
-        return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
+        return decided(findings, candidate, self.name, detail)
 
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], WrittenCalls]:
         """Return the calls of the answer that no tool refused, and the calls that are written in its text.
@@ -202,6 +192,24 @@ def _may_be_lookups(
         turns[place] in expected_turns or any(same_name(calls[place].name, name) for name in named)
         for place in matching.extra
     )
+
+
+def decided(findings: Sequence[Finding], candidate: Candidate, name: str, detail: JsonObject) -> Verdict:
+    """Return the verdict on an answer: one part that does not hold fails, one that is undecided abstains.
+
+    If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``.
+    """
+    failed = [reason for holds, reason in findings if holds is False]
+    undecided = [reason for holds, reason in findings if holds is None]
+    broken = broken_tool(candidate)
+    if failed and broken:
+        reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
+        return Verdict("error", 0.0, reason, name, detail)
+    if failed:
+        return calibrated(Verdict("fail", 0.0, "; ".join(failed), name, detail))
+    if undecided:
+        return Verdict("abstain", 0.0, "; ".join(undecided), name, detail)
+    return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), name, detail))
 
 
 async def check_state(expected: JsonObject, query: Query, candidate: Candidate, detail: dict[str, object]) -> Finding:

@@ -106,7 +106,9 @@ def test_the_limit_on_user_messages_decides_nothing_unless_it_is_set() -> None:
     assert verdict(cut, {"state": {}}).outcome == "pass"
 
 
-@pytest.mark.parametrize("check", [None, "x", {}, {"outputs": ["1"]}, {"state": "x"}])
+@pytest.mark.parametrize(
+    "check", [None, "x", {}, {"outputs": ["1"]}, {"state": "x"}, {"actions": [3]}, {"actions": "f"}]
+)
 def test_a_query_without_a_readable_check_is_not_decided(check: Any) -> None:
     assert verdict(dialogue("ok"), check).outcome == "abstain"
 
