@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.records import Query, Verdict
+from bestofn.scripts.benchmark import OF_ACCURACY, words_of
+from bestofn.scripts.catalogue import BENCHMARK
 from bestofn.verifiers.calibration import TABLE
 from tests.benchmarks.accuracy import fit, measure
 from tests.benchmarks.accuracy.figures import Decision, Result, badly_calibrated, bins, figures
@@ -229,3 +232,10 @@ def test_the_confidence_of_each_rule_is_counted_and_other_kinds_are_kept(tmp_pat
 def test_the_table_of_confidences_has_every_kind_with_a_verifier() -> None:
     measured = {name for name, kind in KINDS.items() if not kind.without and not kind.needs}
     assert set(json.loads(TABLE.read_text())) == measured
+
+
+def test_settings_of_other_benchmarks_are_not_passed_on() -> None:
+    given = parse(BENCHMARK, ["accuracy", "kinds=math", "half=kept", "verifier.mode=loose"])
+    words = words_of(given)
+    assert {"half=kept", "verifier.mode=loose"} <= set(words)
+    assert {word.partition("=")[0] for word in words} <= {*OF_ACCURACY, "verifier.mode"}
