@@ -23,7 +23,7 @@ ROW_S = 60.0  # time limit per answer after its chunk has failed
 CHUNK_S = 900.0  # time limit per chunk; SymPy needs at most 1.5 s per comparison
 WORKER_MB = 4_000  # limit on the growth of a worker
 WARM_UP = Item("1", "1")  # any verifier can read it
-IN_FLIGHT = 3  # chunks per worker that are submitted in advance
+IN_FLIGHT = 12  # chunks per worker that are submitted in advance; they last while a part is written to the disk
 
 _sessions: dict[str, VerifierSession] = {}
 
