@@ -74,20 +74,24 @@ def _lines(concurrency: int, figures: Mapping[str, float]) -> list[str]:
 def _build(port: int, prompts: int, n: int, concurrency: int) -> Figures:
     """Run a build in a new process. Raises ``MachineError`` if it fails."""
     with tempfile.TemporaryDirectory(prefix="bestofn-speed-") as folder:
-        data = Path(folder) / "sums.jsonl"
-        questions = ({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(prompts))
-        data.write_text("".join(json.dumps(question) + "\n" for question in questions))
-        settings = {
-            "dataset.path": data,
-            "provider.base_url": f"http://127.0.0.1:{port}/v1",
-            "provider.model": "mock-model",
-            "provider.limits.concurrency": concurrency,
-            "n": n,
-            "out": Path(folder) / "run",
-        }
-        words = ["build", "dataset=jsonl", "provider=openai_chat", "verifier=math", "sandbox=none", "tools=none"]
-        words += [f"{key}={value}" for key, value in settings.items()]
-        return _run(["bestofn.scripts.main", *words], port)
+        return _run(["bestofn.scripts.main", *build_words(Path(folder), port, prompts, n, concurrency)], port)
+
+
+def build_words(folder: Path, port: int, prompts: int, n: int, concurrency: int) -> list[str]:
+    """Write a dataset of sums to ``folder``. Return the words of the command that builds from it."""
+    data = folder / "sums.jsonl"
+    questions = ({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(prompts))
+    data.write_text("".join(json.dumps(question) + "\n" for question in questions))
+    settings = {
+        "dataset.path": data,
+        "provider.base_url": f"http://127.0.0.1:{port}/v1",
+        "provider.model": "mock-model",
+        "provider.limits.concurrency": concurrency,
+        "n": n,
+        "out": folder / "run",
+    }
+    words = ["build", "dataset=jsonl", "provider=openai_chat", "verifier=math", "sandbox=none", "tools=none"]
+    return [*words, *(f"{key}={value}" for key, value in settings.items())]
 
 
 def _bare(port: int, prompts: int, n: int, concurrency: int) -> Figures:

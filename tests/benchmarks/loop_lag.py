@@ -11,9 +11,15 @@ _BEAT_S = 0.005
 
 
 class LoopLag:
-    """An asynchronous context manager. ``worst_s`` is the longest time in seconds that the event loop was blocked."""
+    """An asynchronous context manager. ``lags_s`` are the times in seconds that the event loop was blocked."""
 
-    worst_s = 0.0
+    def __init__(self) -> None:
+        self.lags_s: list[float] = []
+
+    @property
+    def worst_s(self) -> float:
+        """The longest lag."""
+        return max(self.lags_s, default=0.0)
 
     async def __aenter__(self) -> LoopLag:
         self._task = asyncio.ensure_future(self._beat())
@@ -32,7 +38,7 @@ class LoopLag:
             begun, waited = time.monotonic(), _waited_s()
             await asyncio.sleep(_BEAT_S)
             late = time.monotonic() - begun - _BEAT_S - (_waited_s() - waited)
-            self.worst_s = max(self.worst_s, late)
+            self.lags_s.append(max(0.0, late))
 
 
 def _waited_s() -> float:
