@@ -33,7 +33,6 @@ class Lending extends Peer {
   }
   gone() { end('the program gave no answer'); }
   caught(error) { if (error instanceof Unusable) unusable(error.message); }
-  accept() {}
   perform({op, target, name, self}, args) {
     const of = this.ownedBy(target);
     switch (op) {
