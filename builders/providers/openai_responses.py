@@ -90,6 +90,7 @@ class OpenAIResponses(HttpBatchService):
         self.summary = summary
         self._chat = OpenAIChat(model=model, base_url=base_url, api_key=api_key, extra_body=extra_body)
         self._chat_only = False
+        self._has_responses = False  # whether the server has answered with its Responses API
 
     @property
     def identity(self) -> str:
@@ -113,11 +114,13 @@ class OpenAIResponses(HttpBatchService):
         if self._chat_only:
             return await self._ask_chat(request, n)
         try:
-            return await super().ask(request, n)
+            reply = await super().ask(request, n)
         except RequestError as error:
-            if error.status not in NO_SUCH_PATH or self.base_url == self.public_url:
+            if error.status not in NO_SUCH_PATH or self._has_responses or self.base_url == self.public_url:
                 raise
             return await self._first_chat(request, n, error)
+        self._has_responses = True
+        return reply
 
     async def _first_chat(self, request: Request, n: int, refused: RequestError) -> Reply:
         """Ask with Chat Completions for the first time. Raises ``refused`` if the server does not have this API."""
