@@ -17,6 +17,7 @@ from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.builders.sources.reasoning_gym import INSTRUCTION, ReasoningGym
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.reasoning_gym import ReasoningGymVerifier, answer_of
+from tests.benchmarks.reasoning_gym import Examined, examine
 
 pytest.importorskip("reasoning_gym")
 
@@ -117,3 +118,13 @@ def test_a_build_of_a_task_gives_verdicts(tmp_path: Path) -> None:
     rows = pq.read_table(tmp_path / "run/candidates/data.parquet").to_pylist()
     assert len(rows) == 4
     assert {row["verifier_name"] for row in rows} == {"reasoning_gym"}
+
+
+def test_the_benchmark_examines_right_and_wrong_answers_of_a_task() -> None:
+    async def examined() -> Examined:
+        async with ProcessPool(1, memory_mb=2_000, cpu_s=30.0) as workers:
+            return await examine("leg_counting", 3, workers)
+
+    found = asyncio.run(examined())
+    assert found.is_expected, found.line()
+    assert {kind: sum(count.values()) for kind, count in found.outcomes.items()} == {"right": 3, "wrong": 6}
