@@ -29,6 +29,8 @@ def main(words: Sequence[str] | None = None) -> None:
 def report(arguments: Arguments) -> None:
     """Write the HTML page of a run, or of two runs side by side, and print its path. With ``live``, serve it."""
     runs, out, browse = [Path(run) for run in arguments.runs], arguments.text("out"), arguments.number("browse")
+    if page := next((run for run in runs if run.suffix == ".html"), None):
+        raise ConfigError(f"{page} is not the folder of a build. To write the report to this file: out={page}")
     if out and Path(out).is_dir():
         raise ConfigError(
             f"out is {out}, which is a folder; expected the file to write: out={Path(out) / 'report.html'}"

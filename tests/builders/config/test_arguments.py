@@ -66,7 +66,7 @@ def test_keys_that_another_command_passes_on() -> None:
         ("inspect runs/x json=perhaps", "json is 'perhaps'; expected true or false"),
         ("inspect", "needs RUN; none given"),
         ("compare runs/x", "needs RUN at least 2 times; 1 given"),
-        ("report runs/x page.html", "'page.html' is not understood"),
+        ("report runs/x runs/y page.html", "'page.html' is not understood"),
         ("report runs/x --json", "`bestofn report` cannot print JSON; leave out --json."),
         ("report runs/x --dry-run", "`bestofn report` has no dry run; leave out --dry-run."),
         ("push run=runs/x", "write RUN without `run=`, for example `bestofn push runs/x …`"),

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.report.compare_page import distinct_names, joined
 from bestofn.scripts import report
+from bestofn.scripts.catalogue import REPORT
 from tests.runs import write_run
 
 
@@ -35,3 +37,8 @@ def test_runs_of_other_queries_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="share no query_id"):
         report.write_comparison(before, after, tmp_path / "page.html")
+
+
+def test_a_page_in_place_of_a_second_run_is_answered_with_the_remedy() -> None:
+    with pytest.raises(ConfigError, match=r"To write the report to this file: out=page\.html"):
+        report.report(parse(REPORT, ["runs/x", "page.html"]))
