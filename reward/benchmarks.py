@@ -25,7 +25,7 @@ UNKNOWN = Verdict("abstain", 0.0, "a benchmark row", "benchmark")
 
 
 class BenchmarkRow(NamedTuple):
-    """One row: the prompt, the right and the wrong answers, and the group in which the row counts."""
+    """One row: the prompt, the right and the wrong answers, and the group whose score includes the row."""
 
     id: str
     messages: tuple[Message, ...]

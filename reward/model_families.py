@@ -175,7 +175,7 @@ class InternLM2:
         if not hasattr(model, "get_scores"):
             raise ConfigError(
                 f"{type(model).__name__} has no method get_scores, which the family internlm2 needs. Set "
-                "trust_remote_code=true, or the right family."
+                "trust_remote_code=true, or set the family of this model."
             )
         self.model, self.tokenizer, self.size = model.eval(), tokenizer, max(1, budget // max_length)
 

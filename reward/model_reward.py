@@ -79,7 +79,7 @@ class ModelReward:
         return self
 
     def load(self) -> None:
-        """Load the model, if it is not loaded. Raises ``ConfigError`` if the files are no reward model."""
+        """Load the model, if it is not loaded. Raises ``ConfigError`` if the files are not a reward model."""
         if self._model is None:
             self._model = self._load()
 

@@ -18,7 +18,7 @@ PREFIX = "bestofn-box-"  # of the names of folders and cgroups
 
 
 def owner() -> str:
-    """Return the name of this process among all processes of all machines: ``host.pid.start``."""
+    """Return a name that only this process has, on all machines: ``host.pid.start``."""
     pid = os.getpid()
     return f"{_host()}.{pid}.{_start_of(pid) or 0}"
 

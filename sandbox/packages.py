@@ -124,7 +124,7 @@ def top_level_paths(found: Distribution) -> list[Path]:
 
 
 def _closure(packages: Iterable[str], requirements: Callable[[str], list[str] | None]) -> list[str]:
-    """Return the names of the packages and, repeatedly, of their requirements.
+    """Return the names of the packages and of all their direct and indirect requirements.
 
     ``requirements`` returns None for a missing package, for example one that only another system needs.
     """

@@ -146,7 +146,7 @@ serve(*json.loads(sys.argv[2]))
 
 
 class WorkerLost(RuntimeError):
-    """A worker process ended during a call, for example because the system killed it. This is no result of the call."""
+    """A worker process ended during a call, for example because the system killed it. The call has no result."""
 
 
 class _Worker:

@@ -49,7 +49,7 @@ def init(arguments: Arguments) -> None:
 
 
 def inspected(source: str, split: str | None) -> Table:
-    """Return what the first rows of ``source`` show. Raises ``ConfigError`` if it is no table that can be read."""
+    """Return what the first rows of ``source`` show. Raises ``ConfigError`` if it is not a readable table."""
     shipped = shipped_mapping(source)
     if shipped:
         name, settings = shipped

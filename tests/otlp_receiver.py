@@ -12,7 +12,10 @@ from tests.server_thread import ServerThread, listening_app
 
 
 class OtlpReceiver(ServerThread):
-    """``with OtlpReceiver() as receiver: … receiver.url``. ``spans`` are messages; ``values`` maps metric -> points."""
+    """Context manager that receives spans and metrics at ``url``.
+
+    ``spans`` are protobuf messages. ``values`` maps the name of a metric to its last data points.
+    """
 
     def __init__(self) -> None:
         self.spans: list[Any] = []

@@ -79,9 +79,11 @@ class BySplit:
 
     The split name determines the domain. If the split is unknown, the kind of reference determines it. ``domains`` maps
     a domain to its verifier. If that verifier is None or missing, ``default`` is used. If there is no default, the
-    verdict is ``abstain``. If the reference has ``checks``, each check is a domain: the answer must pass all of them,
-    and the answer or the calls that the reference also has (``Every``). With ``compose``, this is also done for
-    references without checks that have several parts, such as an answer and expected calls.
+    verdict is ``abstain``.
+
+    If the reference has ``checks``, each check is a domain, and the answer must pass all checks (``Every``). If the
+    reference also has an answer or expected calls, the answer must match these too. With ``compose``, ``Every`` is also
+    used for references without checks that have several parts, such as an answer and expected calls.
     """
 
     name = "by_split"

@@ -28,7 +28,7 @@ READING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a right dialogue does. ``state`` and ``actions`` are None if the query does not give them.
+    """The expected results of a dialogue. ``state`` and ``actions`` are None if the query does not give them.
 
     ``actions`` are the calls that change data; ``changing`` are the names of all tools that do.
     """

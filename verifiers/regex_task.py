@@ -29,7 +29,7 @@ class RegexVerifier:
     The check has ``matches`` and ``rejects``, lists of texts, and ``how``: ``fullmatch`` (default) or ``search``. The
     pattern is the last fenced block, or the last text in backticks, or the last line. Python's engine runs in a worker
     process of ``workers``. A pattern that needs more processor time than the workers allow (``cpu_s``) fails. If the
-    machine is so busy that ``timeout_s`` seconds pass before, the verdict is ``error``.
+    worker does not reply within ``timeout_s`` seconds, because the machine is busy, the verdict is ``error``.
     """
 
     name = "regex"

@@ -86,7 +86,7 @@ def missing_reward_share(figures: RunFigures) -> float:
 
 
 def remedy_of_missing(figures: RunFigures) -> str:
-    """Return what brings the missing answers. The service is not asked again what it refuses because of its content."""
+    """Return how to get the missing answers. A request that was refused because of its content is not sent again."""
     if set(figures.totals.failures) <= {PermanentRefusal.__name__}:
         return (
             "The service refused all these requests, and the same command does not send them again. "

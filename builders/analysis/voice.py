@@ -48,7 +48,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class VoiceReport:
-    """The voice over all answers of a run.
+    """Statistics of the persona's voice over all answers of a run.
 
     All values are shares from 0 to 1, except ``answers``, ``per_hundred_words`` and ``diversity``.
     """

@@ -27,7 +27,7 @@ verify_nothing: true
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is known about the table. ``shipped`` is the name of its mapping in conf/dataset, if it has one.
+    """The known facts about the table. ``shipped`` is the name of its mapping in conf/dataset, if it has one.
 
     ``settings`` are the settings of the dataset. ``kinds`` counts the references of the first rows, and ``skipped`` the
     rows that were left out.

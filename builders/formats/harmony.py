@@ -92,7 +92,7 @@ class HarmonyTurn:
 
     @property
     def detail(self) -> dict[str, object]:
-        """What ``Completion.detail`` records about the turn."""
+        """The data of the turn that ``Completion.detail`` records."""
         return {"harmony": [message.record() for message in self.messages]}
 
 

@@ -353,7 +353,7 @@ def _check_is_language_model(model: str, config: Any, missing: Collection[str]) 
     if missing or "Classification" in kind or "Reward" in kind:
         lacks = f" and lack the weights {', '.join(sorted(missing)[:3])}" if missing else ""
         raise ConfigError(
-            f"{model} is no language model: its files are those of {kind or 'another model'}{lacks}. "
+            f"{model} is not a language model: its files are those of {kind or 'another model'}{lacks}. "
             f"To serve a reward model: bestofn serve reward={model}."
         )
 

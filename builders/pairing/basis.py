@@ -1,4 +1,4 @@
-"""What a pairing relies on where no verdict decides: nothing, the scores, or the models.
+"""The basis of a pair whose candidates lack verdicts: nothing, the scores, or the models.
 
 Most pairings make verified pairs: the chosen side passed and the rejected side failed. A pairing that is marked with
 ``relies_on`` may also pair candidates without such verdicts. ``stages.pair`` checks each pair with ``is_valid_pair``

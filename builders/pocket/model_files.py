@@ -41,7 +41,7 @@ def model_digest(model: str) -> str:
 
 
 def check_model_folder(folder: Path) -> None:
-    """Raise ``ConfigError`` if ``folder`` is a folder without a model. A name that is no folder is a Hub id."""
+    """Raise ``ConfigError`` if ``folder`` is a folder without a model. A name that is not a folder is a Hub id."""
     if not folder.is_dir() or any((folder / name).is_file() for name in ("config.json", ADAPTER)):
         return
     files = sorted(file.name for file in folder.iterdir())

@@ -18,7 +18,7 @@ RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def assembled(body: bytes) -> dict[str, Any] | None:
-    """Return the reply in the event stream ``body``; None if it is no stream, or if the stream has no end."""
+    """Return the reply in the event stream ``body``; None if it is not a stream, or if the stream has no end."""
     events = _events(body.decode("utf-8", "replace"))
     if not events:
         return None

@@ -53,7 +53,7 @@ def content_of(message: JsonObject) -> object:
 def checked(completion: Completion, model: str) -> Completion:
     """Return ``completion`` with a valid model name and log-probability.
 
-    ``model`` replaces a name that is no text. Raises ``ServiceError`` if the content or a tool call is malformed.
+    ``model`` replaces a name that is not a text. Raises ``ServiceError`` if the content or a tool call is malformed.
     """
     content_of(completion.message)
     for call in completion.message.get("tool_calls") or ():

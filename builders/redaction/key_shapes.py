@@ -52,9 +52,9 @@ def masked_keys(text: str) -> str:
 
 
 def masked_key_like(text: str) -> str:
-    """Return ``text`` with "***" in place of everything that may be a credential, also short and regular words.
+    """Return ``text`` with "***" in place of everything in the form of a credential, even if it does not look random.
 
-    Used for messages of services and for logs, where it does no harm to mask too much.
+    Used for messages of services and for logs, where masking too much does no harm.
     """
     return _LOOSE.sub("***", masked_keys(text))
 

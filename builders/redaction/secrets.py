@@ -76,7 +76,7 @@ def redacted(value: object, key: str = "") -> object:
 
 
 def redacted_text(text: str) -> str:
-    """Return ``text`` with "***" in place of the credentials of this process and of text in the shape of a key."""
+    """Return ``text`` with "***" in place of this process's credentials and of all text that looks like a key."""
     return masked_keys(without_credentials(without_known(text)))
 
 

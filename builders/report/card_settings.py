@@ -24,7 +24,7 @@ _FILE = re.compile(r"\.(jsonl?|csv|tsv|parquet|arrow|gz|zst)$")
 
 @dataclass
 class Candidates:
-    """What the card takes from the candidates table: the verifiers of each split, and the first prompts."""
+    """The parts of the candidates table that the card shows: the verifiers of each split, and the first prompts."""
 
     verifiers: dict[str, Counter[str]] = field(default_factory=dict)
     prompts: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ def _verifiers(candidates: Candidates) -> Iterator[str]:
 
 
 def is_hub_id(name: str) -> bool:
-    """Return whether ``name`` has the form OWNER/NAME of the Hub and is no file or folder of this machine."""
+    """Return whether ``name`` has the form OWNER/NAME of the Hub and is not a file or folder of this machine."""
     return bool(_HUB_ID.fullmatch(name)) and not _FILE.search(name) and not Path(name).exists()
 
 
@@ -117,7 +117,7 @@ def source_datasets(described: Row) -> list[str]:
 
 
 def sources(described: Row) -> list[dict[str, str]]:
-    """Return name, license and URL ("" if it is no dataset of the Hub) of the source of the queries."""
+    """Return name, license and URL ("" if it is not a dataset of the Hub) of the source of the queries."""
     node, ids = source_nodes(described.get("config") or {})[-1], source_datasets(described)
     kind = _target(node) or "a source without a name"
     return [

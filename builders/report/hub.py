@@ -165,8 +165,8 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class PushChecks:
-    """Which checks a push skips. ``force``: upload a run of errors or without pairs. ``allow_key_like_text``: upload
-    tables with text in the shape of an API key.
+    """The checks that a push skips. ``force``: upload a run of errors or without pairs. ``allow_key_like_text``: upload
+    tables with text that looks like an API key.
     """
 
     force: bool = False
@@ -228,7 +228,7 @@ def _check_credentials(folder: Path, checks: PushChecks) -> None:
     remedy = (
         "Remove the credentials from the queries or the settings, and build again."
         if any(leak.kind == OWN for leak in leaks)
-        else "If these are no real keys, for example in answers about programs, add allow_key_like_text=true."
+        else "If these are not real keys, for example in answers about programs, add allow_key_like_text=true."
     )
     raise SourceError(f"nothing was uploaded: these files in {folder} contain credentials.\n{shown}{more}\n{remedy}")
 

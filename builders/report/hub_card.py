@@ -69,7 +69,7 @@ class CardHeader(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class CardTexts:
-    """What the user states about the upload. If ``language`` is empty, it is determined from the prompts."""
+    """The user's settings for the card of an upload. If ``language`` is empty, it is determined from the prompts."""
 
     repo: str
     title: str

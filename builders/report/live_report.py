@@ -26,7 +26,7 @@ from bestofn.builders.tables.shards import nested
 
 
 class LiveState(TypedDict):
-    """What the page asks for every few seconds.
+    """The state that the page requests every few seconds.
 
     ``generation`` changes if queries that the page has may be out of date; the page then loads all again. ``parts`` is
     the number of parts of queries. ``ended`` is true if the server ends now. The three texts are safe HTML; they are

@@ -24,7 +24,7 @@ from bestofn.builders.tables.writer import write_views
 
 
 def check_pairings(names: Sequence[str]) -> None:
-    """Raise ``ConfigError`` if one of ``names`` is no choice of the group ``pairs``."""
+    """Raise ``ConfigError`` if one of ``names`` is not a choice of the group ``pairs``."""
     for name in names:
         if name not in choices_of("pairs"):
             raise ConfigError(f"hub.pairings: {unknown_choice('pairs', name, choices_of('pairs'))}")

@@ -27,7 +27,7 @@ class PageEntry(QueryEntry):
 
 
 class IndexEntry(TypedDict):
-    """What the list of queries shows and filters by. ``title`` is safe HTML.
+    """One entry of the list of queries, with the fields that its filters use. ``title`` is safe HTML.
 
     ``outcomes`` has one letter per candidate: p, f, a or e. ``flags`` has P if a candidate is in a pair, R if one is a
     refusal, D if the reward prefers a fail to a pass, and U or W if more or fewer candidates pass in the second run.

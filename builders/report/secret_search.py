@@ -24,7 +24,7 @@ class Leak(NamedTuple):
     """Credentials of one kind in one place of a file. The credential itself is not recorded."""
 
     file: str
-    place: str  # the column or "metadata"; "" for a file that is no table
+    place: str  # the column or "metadata"; "" for a file that is not a table
     kind: str
     count: int
 

@@ -62,7 +62,7 @@ def delete_cached(cache_file: Path) -> None:
 
 
 def is_damaged(cache_file: Path) -> bool:
-    """Return whether ``cache_file`` exists and does not have its checksum, for example because writing was stopped."""
+    """Return whether ``cache_file`` exists and does not match its checksum, for example because writing was stopped."""
     try:
         expected = json.loads(_checksum_of(cache_file).read_text("utf-8"))
     except (OSError, ValueError):

@@ -62,7 +62,7 @@ def reference_kind(reference: Reference) -> str:
 
 
 class PairingWithoutVerdicts(NamedTuple):
-    """What a pairing relies on where no verdict decides, and the reward of the run."""
+    """The basis of the pairs without verdicts, and the reward of the run."""
 
     basis: Basis = VERIFIED
     reward: Reward | None = None

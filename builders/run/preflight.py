@@ -1,7 +1,7 @@
-"""Checks provider, verifier and reward with the first queries before a run samples all others.
+"""Checks provider, verifier and reward with the first queries before a run samples the other queries.
 
-``builders.run.pipeline`` calls it. All replies are stored in the journal, so the check costs nothing extra. A wrong
-key, model, URL or setting, a dead judge or a dead reward stops the run after a few requests.
+``builders.run.pipeline`` calls it. All replies are stored in the journal, so the check costs nothing extra. If a key,
+model, URL or setting is wrong, or if the judge or the reward fails, the run stops after a few requests.
 """
 
 from __future__ import annotations

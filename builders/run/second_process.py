@@ -51,7 +51,7 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WrittenPart:
-    """What the second process reports about one part. ``rows`` counts rows by stage, ``outcomes`` verdicts."""
+    """The report of the second process about one part. ``rows`` counts rows by stage, ``outcomes`` verdicts."""
 
     failed: Failures
     rows: Mapping[str, int]

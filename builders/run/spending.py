@@ -23,7 +23,7 @@ PRESENT = ("notes", "usd_before")  # describe only the present command
 
 
 class Spending:
-    """What all commands on the run in ``out`` have spent. ``config`` is the configuration of the run.
+    """The usage and cost of all commands on the run in ``out``. ``config`` is the configuration of the run.
 
     Create it before this command writes the manifest.
     """

@@ -36,7 +36,7 @@ def table_settings(
 
 
 def pair_basis(stages: Sequence[Stage]) -> Basis:
-    """Return what the pairing of the stage ``pairs`` relies on where no verdict decides."""
+    """Return the basis of the pairs without verdicts in the stage ``pairs``."""
     pairs = _pairs(stages)
     return pairs.basis if pairs else VERIFIED
 

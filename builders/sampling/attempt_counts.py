@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class ServiceState(TypedDict):
-    """What the limiter of a service does at present. Counts are totals; ``latency_s`` maps quantile -> seconds."""
+    """The present state of a service's limiter. Counts are totals; ``latency_s`` maps quantile -> seconds."""
 
     service: str
     in_flight: int

@@ -111,7 +111,7 @@ class BatchJobs:
 
     @property
     def may_be_confused(self) -> bool:
-        """Whether a search without a mark may have found the wrong job: another job of this run."""
+        """Whether a job was found without its mark, so it may be another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
     async def claim_open(self) -> list[BatchJob]:
@@ -301,7 +301,7 @@ class BatchJobs:
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
     async def _read(self, job: BatchJob) -> tuple[BatchResult | None, ProviderError | None]:
-        """Return the result of ``job``, or the reason why its status cannot be read now; both None if in progress."""
+        """Return (result, None); (None, error) if the status cannot be read; (None, None) if ``job`` is in progress."""
         try:
             result = await self._api.outcome(job.id)
         except AuthenticationError:

@@ -1,4 +1,4 @@
-"""What the run says about batch jobs: the price of requests, and the state of the jobs. Used by ``batch_queue``."""
+"""Messages of the run about batch jobs: the price of requests, and the state of the jobs. Used by ``batch_queue``."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class JournalHealth:
-    """What a check found: the intact rows by table, the numbers of damaged replies and answers, and other errors."""
+    """The result of a check: the intact rows by table, the numbers of damaged replies and answers, and other errors."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     damaged_replies: int = 0

@@ -1,4 +1,4 @@
-"""What all routes share: the bearer key, errors in the shape of OpenAI's API, and requests whose client has gone."""
+"""Shared by all routes: the bearer key, errors in OpenAI's format, and requests whose client has disconnected."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class ReasoningGym:
         if task not in known:
             near = difflib.get_close_matches(task, known, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            raise SourceError(f"dataset.tasks contains {task!r}, which is no task of Reasoning Gym.{meant}")
+            raise SourceError(f"dataset.tasks contains {task!r}, which is not a task of Reasoning Gym.{meant}")
         if task in UNUSABLE:
             raise SourceError(f"dataset.tasks contains {task}, which cannot be verified: {UNUSABLE[task]}.")
         given = self.settings.get(task, {})

@@ -45,8 +45,8 @@ class MakePairs:
         if is_same or not is_valid_pair(chosen, rejected, self.basis):
             raise AssertionError(
                 f"{self.pairing} made an invalid pair for query {query_id}: {pair}. The chosen side has the verdict "
-                f"{chosen.verdict.outcome}, the rejected side {rejected.verdict.outcome}. A pairing that needs no "
-                "verdicts is marked with bestofn.builders.pairing.basis.relies_on."
+                f"{chosen.verdict.outcome}, the rejected side {rejected.verdict.outcome}. If the pairing needs no "
+                "verdicts, mark it with bestofn.builders.pairing.basis.relies_on."
             )
         basis = basis_of_pair(chosen.verdict.outcome, rejected.verdict.outcome, self.basis)
         return {**asdict(pair), "basis": basis}

@@ -84,7 +84,7 @@ class Refiner:
         if not revisions:
             return None
         first = max(one.candidate.index for one in judged) + 1
-        drawn = {"n_fixed": first, "n_used": first + len(revisions), "stopped": VARIANT}  # revisions are no samples
+        drawn = {"n_fixed": first, "n_used": first + len(revisions), "stopped": VARIANT}  # revisions are not samples
         added = [
             (replace(one, index=first + place, detail={**one.detail, "adaptive": drawn}), verdict)
             for place, (one, verdict) in enumerate(revisions)

@@ -106,13 +106,13 @@ def _texts(values: Sequence[object]) -> Column:
 
 def _flags(values: Sequence[object]) -> bytes:
     if other := [value for value in values if not (value is None or isinstance(value, bool))]:
-        raise TypeError(f"{other[0]!r} is no truth value")
+        raise TypeError(f"{other[0]!r} is not a truth value")
     return _bits([bool(value) for value in values])
 
 
 def _lists(values: Sequence[Sequence[object] | None], item: object, kind: DataType) -> _Parts:
     if texts := [value for value in values if isinstance(value, str | bytes | Mapping)]:
-        raise TypeError(f"{texts[0]!r} is no list")
+        raise TypeError(f"{texts[0]!r} is not a list")
     items = list(itertools.chain.from_iterable(value for value in values if value is not None))
     lengths = (0 if value is None else len(value) for value in values)
     offsets = array("i", itertools.accumulate(lengths, initial=0))

@@ -45,7 +45,7 @@ def of_tables(out: Path, files: Iterable[Path]) -> str:
 def table_checksums(out: Path) -> Mapping[str, Checksum]:
     """Return the checksums of the published tables of ``out``, by path; {} if there are none.
 
-    Raises ``DamagedFile`` if the file of the checksums is damaged.
+    Raises ``DamagedFile`` if the checksum file is damaged.
     """
     path = out / FILE
     try:
@@ -57,9 +57,10 @@ def table_checksums(out: Path) -> Mapping[str, Checksum]:
 
 
 def check_tables(out: Path, *names: str) -> None:
-    """Raise ``DamagedFile`` if a file of the published tables ``names`` is missing or does not have its checksum.
+    """Raise ``DamagedFile`` if a file of the published tables ``names`` is missing or does not match its checksum.
 
-    Without ``names``, all tables of the run ``out`` are checked. If another process replaces them, wait for it.
+    Without ``names``, all tables of the run ``out`` are checked. If another process is replacing the tables, the check
+    waits for it.
     """
     checked_again(lambda: _check_tables(out, names), out, out / FILE)
 

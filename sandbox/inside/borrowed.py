@@ -1,4 +1,4 @@
-"""Stand-ins in the program for objects and classes that stay in the driver, where the tests run.
+"""Proxies in the program for objects and classes that stay in the driver, where the tests run.
 
 ``lent`` describes them. Each operation is a message to the driver. A class of the tests becomes a class here, so
 ``isinstance`` and ``except`` work.
@@ -52,7 +52,7 @@ class Borrowed:
 
 
 class Borrowing:
-    """The stand-ins of one run, by number. An object of the tests always has the same stand-in."""
+    """The proxies of one run, by number. An object of the tests always has the same proxy."""
 
     def __init__(self, ask: Ask, find: Callable[[int], Value]) -> None:
         self.ask = ask
@@ -60,11 +60,11 @@ class Borrowing:
         self.made: dict[int, Value] = {}
 
     def decode(self, tag: str, body: plain.Form) -> Value:
-        """Return the stand-in for a form of ``lent``. Raises ``KeyError`` if ``tag`` is not one of its tags."""
+        """Return the proxy that ``body`` describes. Raises ``KeyError`` if ``tag`` is not a tag of ``lent``."""
         return _MAKERS[tag](self, body)
 
     def number_of(self, value: object) -> int | None:
-        """Return the number of the object of the tests that ``value`` stands for; None if it is no stand-in."""
+        """Return the number of the object of the tests that ``value`` represents; None if ``value`` is not a proxy."""
         if isinstance(value, Borrowed):
             return object.__getattribute__(value, "_number")
         if isinstance(value, type):
@@ -72,13 +72,13 @@ class Borrowing:
         return None
 
     def class_of(self, body: plain.FormObject) -> type:
-        """Return the class that stands for a class of the tests."""
+        """Return the class that represents a class of the tests."""
         if body["id"] not in self.made:
             self.made[body["id"]] = self._error_class(body) if body["error"] else self._class(body)
         return self.made[body["id"]]
 
     def object_of(self, body: plain.FormObject) -> Value:
-        """Return the stand-in for an object of the tests."""
+        """Return the proxy of an object of the tests."""
         if body["id"] not in self.made:
             kind = self.class_of(body["class"])
             made = object.__new__(kind)

@@ -59,7 +59,7 @@ def is_named_tuple(kind: type) -> bool:
 
 
 def enum_form(kind: type, number: Callable[[object], int]) -> plain.FormObject | None:
-    """Return the base and the members of an enumeration; None if ``kind`` is no enumeration with plain values.
+    """Return the base and the members of an enumeration; None if ``kind`` is not an enumeration with plain values.
 
     Each member is ``[name, value, handle]``; ``number`` returns the handle.
     """
@@ -114,14 +114,14 @@ def container_base(kind: type) -> str:
 
 
 def scalar_base(kind: type) -> str:
-    """Return ``str``, ``int`` or ``float`` if the program derives ``kind`` from it, otherwise ""."""
+    """Return ``str``, ``int`` or ``float`` if the program's class ``kind`` is a subclass of it, otherwise ""."""
     if not is_own(kind) or issubclass(kind, enum.Enum):
         return ""
     return next((base.__name__ for base in (str, int, float) if issubclass(kind, base)), "")
 
 
 def dataclass_fields(kind: type) -> list[str] | None:
-    """Return the names of the fields of a dataclass; None if ``kind`` is no dataclass."""
+    """Return the names of the fields of a dataclass; None if ``kind`` is not a dataclass."""
     fields = getattr(kind, "__dataclass_fields__", None)
     return [str(name) for name in fields] if isinstance(fields, dict) else None
 

@@ -1,4 +1,4 @@
-"""Lets ``json.dumps`` of the tests write objects whose class the program derives from a builtin container."""
+"""Lets the tests pass objects of the program to ``json.dumps`` if their class is a subclass of a builtin container."""
 
 from __future__ import annotations
 

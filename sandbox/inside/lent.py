@@ -1,8 +1,8 @@
 """Objects of the tests that the program may use: mocks, objects of the tests' classes, iterators, coroutines, streams.
 
-The object stays in the driver. The program gets a number with a description of the class (``borrowed`` builds the
-object's stand-in there) and asks for operations. The program is untrusted. So it reaches only what these objects are
-for: no private attribute, no attribute of a function or module, and nothing that changes how a mock decides.
+The object stays in the driver. The program gets a number with a description of the class (``borrowed`` builds
+the object's proxy there) and asks for operations. The program is untrusted, so some operations are refused. It cannot
+read a private attribute or an attribute of a function or module, or change the behaviour of a mock.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Lent:
     def known(self, number: object) -> Value:
         """Return the object that the program means. Raises ``TypeError`` if there is none."""
         if type(number) is not int or not 0 <= number < len(self.objects):
-            raise TypeError("the program's message does not contain the number of an object of the tests")
+            raise TypeError("the program used a number that does not belong to an object of the tests")
         return self.objects[number]
 
     def number(self, value: Value) -> int:

@@ -180,7 +180,7 @@ class Mirrors:
         return made
 
 
-# What the proxies of all classes have. The program's class need not have it, so tests cannot read it.
+# Members that the proxies of all classes have. The program's class may lack them, so tests cannot read them from it.
 _UNKNOWN = ("__slots__", "__getattr__", "__setattr__", "__delattr__", "__repr__", "__str__", "__format__", "__dir__")
 
 
@@ -190,7 +190,7 @@ def _copying(name: str) -> Any:
 
 
 class _OfProxy:
-    """A member of a mirrored class that works for its objects and cannot be read from the class."""
+    """A member that the proxies of all classes have. Tests can use it on objects, but cannot read it from the class."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -279,7 +279,7 @@ def _made_enum(name: str, base: Any, bases: tuple[type, ...], members: list[tupl
 
 
 class _EnumMeta(enum.EnumMeta):
-    """The class of mirrored enumerations: members that are no values are read from the program's class."""
+    """The metaclass of mirrored enumerations. Members that are not values are read from the program's class."""
 
     def __getattr__(cls, name: str) -> Any:
         reference = cls.__dict__.get("_class_reference")

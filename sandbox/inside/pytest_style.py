@@ -70,7 +70,7 @@ class _Capture:
 
 
 class _Request:
-    """The fixture ``request`` of a fixture with parameters."""
+    """The argument ``request`` of a parametrized fixture."""
 
     def __init__(self, param: object) -> None:
         self.param = param

@@ -107,11 +107,11 @@ class Scene:
 
     @property
     def answered(self) -> int:
-        """How many requests the service has answered in this trial."""
+        """Return the number of requests that the service has answered in this trial."""
         return self.server.requests - self.answers_before
 
     def files(self, *patterns: str) -> int:
-        """How many files of the run match one of ``patterns``."""
+        """Return the number of files of the run that match one of ``patterns``."""
         return sum(1 for pattern in patterns for _ in self.run.glob(pattern))
 
 
@@ -159,7 +159,7 @@ def from_complete_run(*deleted: str) -> Callable[[Scene], None]:
 
 
 def verified(scene: Scene) -> float:
-    """How many queries are verified, by the metrics of the run."""
+    """Return the number of verified queries according to the metrics of the run."""
     with contextlib.suppress(OSError):
         text = (scene.run / "logs" / "metrics.prom").read_text("utf-8")
         return sum(float(value) for value in re.findall(r'queries_total\{stage="verify"\} (\S+)', text))
@@ -167,22 +167,22 @@ def verified(scene: Scene) -> float:
 
 
 def graded(scene: Scene) -> float:
-    """How many grades the judge has given."""
+    """Return the number of requests that the judge has received."""
     return sum("cannot_judge" in body["messages"][-1]["content"] for body in list(scene.server.bodies))
 
 
 def published(scene: Scene) -> float:
-    """How many files of the published tables exist, finished or not."""
+    """Return the number of files of the published tables, including unfinished files."""
     return scene.files(*(f"{view}/*" for view in VIEWS), *(f".{view}*/*" for view in VIEWS), "checksums.json*")
 
 
 def regenerated(scene: Scene) -> float:
-    """How many requests are answered and how many files of the regeneration exist."""
+    """Return a weighted count of the answered requests and the files of the regeneration."""
     return scene.answered + 8 * scene.files("regenerations/**/*")
 
 
 def objects(scene: Scene) -> float:
-    """How many objects of the run are in the bucket."""
+    """Return the number of objects of the run in the bucket."""
     return len(remote_files(scene))
 
 
@@ -196,7 +196,7 @@ def remote_files(scene: Scene) -> dict[str, str]:
 
 
 def uploads(scene: Scene) -> float:
-    """How many requests the Hub has received."""
+    """Return the number of requests that the Hub has received."""
     assert scene.hub is not None
     return scene.hub.requests
 

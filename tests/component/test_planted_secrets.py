@@ -45,7 +45,7 @@ PLANTED = {
 
 @pytest.fixture(autouse=True)
 def _own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undo what the commands change in this process."""
+    """Restore the state of this process that the commands change."""
     monkeypatch.setattr(secrets, "_remembered", {})
     monkeypatch.setattr(logging.root, "handlers", list(logging.root.handlers))
     factory, hooks = logging.getLogRecordFactory(), (process.sys.excepthook, process.threading.excepthook)

@@ -37,7 +37,7 @@ SIBLINGS = 3
 
 @dataclass(frozen=True)
 class Dialogue:
-    """What the model sends in each turn (calls, or text), and the expected outcome."""
+    """The calls or the text that the model sends in each turn, and the expected outcome."""
 
     name: str
     turns: Sequence[Sequence[Call] | str]

@@ -27,7 +27,7 @@ class Outcomes:
             self.of[file.removeprefix("tests/"), name.partition("[")[0]][report.outcome] += 1
 
     def line(self, row: Row) -> str:
-        """Return the row's line of the table."""
+        """Return the line of ``row`` in the table."""
         counts = sum((self.of[test] for test in row.tests), Counter())
         state = next((state for state in ("failed", "skipped", "passed") if counts[state]), "not run")
         numbers = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))

@@ -147,7 +147,7 @@ def test_the_flat_file_is_replaced_in_place_and_backed_up(built, tmp_path, monke
 
 
 def stopped_after(finish: Callable[..., object]) -> Callable[..., object]:
-    """``finish``, after which the process is interrupted."""
+    """Return a function that calls ``finish`` and then raises ``KeyboardInterrupt``."""
 
     def interrupted(*arguments: object) -> object:
         finish(*arguments)

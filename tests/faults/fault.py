@@ -1,4 +1,4 @@
-"""What a fault of the fault server is: the bytes that it sends, and what the client should do."""
+"""One fault of the fault server: the bytes that it sends, and the expected action of the client."""
 
 from __future__ import annotations
 

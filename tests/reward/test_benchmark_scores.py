@@ -28,7 +28,7 @@ def test_styles_by_hand() -> None:
     """One row with nine comparisons: right answers at 1, 2 and 3, wrong ones at 0, 2.5 and 2."""
     found = style_accuracies([([1.0, 2.0, 3.0], [0.0, 2.5, 2.0])])
     assert found["normal"] == pytest.approx(2 / 3)  # 1>0, 2<2.5, 3>2
-    assert found["hard"] == 0.0  # 1<2.5, 1<2, 2=2 is no win
+    assert found["hard"] == 0.0  # 1<2.5, 1<2, 2=2 is not a win
     assert found["easy"] == 1.0  # 2>0, 3>0, 3>2.5
     assert found["average"] == pytest.approx(5 / 9)
     with pytest.raises(ValueError, match="expected 3 of each"):

@@ -1,4 +1,4 @@
-"""What sandboxes left on this machine: containers, cgroups, folders and processes."""
+"""The leftovers of sandboxes on this machine: containers, cgroups, folders and processes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """SQL in DuckDB: rows, refused access, and a sandbox without the engine.
 
-The package is no dependency of the project. With it, or with a wheel in the folder ``BESTOFN_DUCKDB_WHEELS``, all tests
-of this file run.
+The package is not a dependency of the project. All tests of this file run if it is installed, or if a wheel of it is in
+the folder ``BESTOFN_DUCKDB_WHEELS``.
 """
 
 from __future__ import annotations

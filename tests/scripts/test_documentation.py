@@ -74,7 +74,7 @@ def test_a_command_is_understood(page: str, words: list[str], tmp_path: Path, mo
     Path("runs/demo").mkdir(parents=True)
     Path("runs/demo/rubrics.jsonl").write_text("")  # the file of docs/judge.md
     if words[0] in TRANSLATED or words[0].startswith("-") or words[0] not in COMMANDS:
-        pytest.fail(f"{words[0]} is no command") if words[0] not in {*TRANSLATED, "completion", "--help"} else None
+        pytest.fail(f"{words[0]} is not a command") if words[0] not in {*TRANSLATED, "completion", "--help"} else None
         return
     if wants_help(words):
         return

@@ -49,7 +49,7 @@ def test_failed_answers_are_revised_and_paired_and_paid_for_once(tmp_path: Path)
     before, after = (figures_of_run(folder, manifest.read(folder)).pass_at(resamples=10) for folder in (run, out))
     assert [(point.k, point.mean) for point in after] == [
         (point.k, point.mean) for point in before
-    ]  # revisions are no samples
+    ]  # revisions are not samples
 
 
 def test_wrong_settings_are_refused(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_queries_come_from_the_tasks_in_turn_and_from_the_seed() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"tasks": ["leg_count"]}, "'leg_count', which is no task of Reasoning Gym. Did you mean leg_counting?"),
+        ({"tasks": ["leg_count"]}, "'leg_count', which is not a task of Reasoning Gym. Did you mean leg_counting?"),
         ({"tasks": ["puzzle24"]}, "puzzle24, which cannot be verified: its scorer"),
         ({"tasks": []}, "dataset.tasks is empty"),
         ({"settings": {"leg_counting": {"legs": 3}}}, "which the task refuses"),

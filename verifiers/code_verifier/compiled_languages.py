@@ -1,4 +1,4 @@
-"""What distinguishes programs in compiled languages: their tags, definitions and typical line beginnings in answers."""
+"""Features of programs in compiled languages: their tags, definitions and typical line beginnings in answers."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ _DRIVEN = frozenset({"lodash"})  # packages that the driver replaces for tests
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a run needs: the source of the program, the source of its tests, and what was printed to standard error."""
+    """The texts from which the needs of a run are read: the program, its tests, and the standard error."""
 
     source: str
     tests: str = ""

@@ -180,9 +180,9 @@ class CodeVerifier:
         return await plain_run.contradicted(self.sandbox, program, tests, tally)
 
     def _knows_the_grammar(self) -> bool:
-        """Return whether a syntax error in this Python is also a syntax error in the sandbox.
+        """Return whether the sandbox also rejects code that this Python cannot parse.
 
-        New versions only add syntax, so the sandbox must not have a newer Python.
+        This is true unless the sandbox has a newer Python, because new versions only add syntax.
         """
         version = getattr(self.sandbox, "python_version", None)
         return version is None or tuple(version[:2]) <= sys.version_info[:2]

@@ -82,7 +82,7 @@ def _evaluate(node: Node, point: Mapping[str, Value], field: Field) -> Value:
         return operation(values, field)
     function = field.functions.get(node.head)
     if function is None:
-        raise Undefined(f"{node.head} is no function of numbers")
+        raise Undefined(f"{node.head} is not a function of numbers")
     return function(*[field.enter(value) for value in values])
 
 
@@ -192,7 +192,7 @@ def _root(values: list[Value], field: Field) -> Value:
 def _factorial(values: list[Value], field: Field) -> Value:
     n = values[0]
     if not _is_exact(n) or n != int(n) or n < 0:
-        raise Undefined("the factorial of what is no natural number")
+        raise Undefined("the argument of the factorial is not a natural number")
     n = int(n)
     if n > 1_500:
         raise Intractable(f"the factorial of {n if n < 10**20 else 'a huge number'}")
@@ -202,7 +202,7 @@ def _factorial(values: list[Value], field: Field) -> Value:
 def _binomial(values: list[Value], field: Field) -> Value:
     n, k = values
     if not _is_exact(n, k) or n != int(n) or k != int(k):
-        raise Undefined("binomial of what are no integers")
+        raise Undefined("the arguments of the binomial are not integers")
     n, k = int(n), int(k)
     if n < 0 or k < 0 or k > n:
         return 0
@@ -216,7 +216,7 @@ def _gamma(values: list[Value], field: Field) -> Value:
     """Return the gamma function: (n - 1)! for a natural number n."""
     n = values[0]
     if not _is_exact(n) or abs(n) > 1_000 or (n <= 0 and n == int(n)):
-        raise Undefined("the gamma function of what is no small rational number")
+        raise Undefined("the argument of the gamma function is not a small rational number")
     return _factorial([n - 1], field) if n == int(n) else field.functions["gamma"](field.enter(n))
 
 
@@ -248,7 +248,7 @@ def _integers(values: list[Value]) -> list[int]:
 def _mod(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
     modulus = _evaluate(node.args[1], point, field)
     if not _is_exact(modulus) or modulus != int(modulus) or modulus == 0:
-        raise Undefined("the modulus is no integer")
+        raise Undefined("the modulus is not an integer")
     return _residue(node.args[0], int(modulus), point, field)
 
 
@@ -264,7 +264,7 @@ def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field)
             return pow(_residue(node.args[0], modulus, point, field), exponent, modulus)
     value = _evaluate(node, point, field)
     if isinstance(value, Fraction) or not _is_exact(value):
-        raise Undefined("a residue of what is no integer")
+        raise Undefined("the argument of a residue is not an integer")
     return value % modulus
 
 
@@ -275,7 +275,7 @@ def _determinant(node: Apply, point: Mapping[str, Value], field: Field) -> Value
             isinstance(line, Apply) and len(line.args) == len(lines) for line in lines
         ):
             return _expanded([[_evaluate(cell, point, field) for cell in line.args] for line in lines], field)  # type: ignore[union-attr]
-    raise Undefined("a determinant of what is no small square matrix")
+    raise Undefined("the argument of the determinant is not a small square matrix")
 
 
 def _expanded(rows: list[list[Value]], field: Field) -> Value:

@@ -1,4 +1,4 @@
-"""Finds the answer in LaTeX boxes: the last box, or the boxes of one list, unless the text corrects it."""
+"""Finds the answer in LaTeX boxes: the last box, or all boxes of a list. A correction after the boxes replaces it."""
 
 from __future__ import annotations
 

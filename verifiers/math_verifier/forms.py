@@ -41,7 +41,7 @@ def form(node: Node) -> Form | None:
 
 
 def kind(node: Number | Symbol | Apply) -> Kind:
-    """Return the kind of a tree that contains no text."""
+    """Return the kind of answer that the tree ``node`` represents. The tree must not contain text."""
     name = head(node)
     if name in _QUANTITIES:
         return "quantity"

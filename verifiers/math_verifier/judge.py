@@ -180,7 +180,7 @@ def _states(text: str, reference: str, gold: Node) -> bool:
 
 
 def _occurs(reference: str, text: str) -> bool:
-    """Return whether a reference with several characters that are no digits occurs in ``text``, apart from spaces."""
+    """Return whether a reference with several characters that are not digits occurs in ``text``, apart from spaces."""
     bare = "".join(reference.strip("$ ").split())
     return len(bare) > 1 and not bare.isdigit() and bare in "".join(text.split())
 

@@ -78,7 +78,7 @@ _MOST = 4_000  # number of characters of a question that are read at each end
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question asks for.
+    """The kinds of answer that a question asks for.
 
     ``writing``: a message or fiction, whose first person is not the writer of the answer. ``reworking``: another form
     of a given text. ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why

@@ -30,7 +30,7 @@ def formula(text: str) -> str | None:
     """Return a chemical formula in one spelling, or None if the text is not a formula.
 
     A formula has at least two element symbols and a digit, a charge or a symbol of two letters (``NaCl``). Capitals
-    alone (``CBS``) are no formula. Of one element, only molecules and ions are formulas (``O2``, ``Na+``).
+    alone (``CBS``) are not a formula. Of one element, only molecules and ions are formulas (``O2``, ``Na+``).
     """
     text = text.strip()
     if len(text) > MOST_LENGTH or (" " in text and "\\" not in text):

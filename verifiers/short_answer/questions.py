@@ -52,7 +52,7 @@ _ANY_ORDER = regex(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is known about a question.
+    """The known facts about a question.
 
     ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for: 1, the number
     that it states, or 2 if it asks for several things without a number. ``ordered`` is true if their order counts.

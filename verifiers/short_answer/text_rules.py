@@ -222,7 +222,7 @@ def _is_aside(case: Case, mention: Mention) -> bool:
 def _follows_another(case: Case, mention: Mention, others: Sequence[int]) -> bool:
     """Return whether another name already answered: ``Rome. Oslo is smaller``, ``Rome, west of Oslo``.
 
-    ``others`` are the positions of names that are no reference.
+    ``others`` are the positions of names that are not references.
     """
     if case.question.several > 1:
         return False

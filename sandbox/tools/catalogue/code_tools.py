@@ -270,7 +270,7 @@ def _domain(domain: str) -> str:
     name = domain.strip().lower().rstrip(".")
     labels = name.split(".")
     if len(labels) < 2 or not all(label.replace("-", "").isalnum() and label.isascii() for label in labels):
-        raise ToolFailure("invalid", f"{domain!r} is no domain name")
+        raise ToolFailure("invalid", f"{domain!r} is not a domain name")
     if labels[-1] in ("invalid", "local"):
         raise ToolFailure("not_found", f"{name} does not exist")
     return name

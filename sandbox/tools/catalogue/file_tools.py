@@ -43,7 +43,7 @@ def _path(path: str) -> str:
     """Return an absolute path without ``.`` and ``..``. A relative path is below the user's home folder."""
     path = path.strip()
     if not path or "\0" in path or len(path) > 500:
-        raise ToolFailure("invalid", f"{path!r} is no path")
+        raise ToolFailure("invalid", f"{path!r} is not a path")
     if path.startswith("~"):
         path = "/home/user" + path[1:]
     clean = posixpath.normpath(posixpath.join("/home/user", path))
@@ -247,7 +247,7 @@ def list_archive(world: World, path: str) -> Result:
     """List the files in an archive with their sizes in bytes."""
     content = _content(world, path)
     if not content.startswith("[zip] "):
-        raise ToolFailure("invalid", f"{_path(path)} is no archive")
+        raise ToolFailure("invalid", f"{_path(path)} is not an archive")
     pairs = [line.rpartition("=") for line in content.removeprefix("[zip] ").splitlines()]
     return {"path": _path(path), "entries": [{"name": name, "bytes": int(size)} for name, _, size in pairs]}
 
@@ -281,7 +281,7 @@ def query_csv(world: World, path: str, columns: list[str] | None = None, where: 
     if where.strip():
         match = _WHERE.match(where[:300])
         if not match or match.group(1) not in header:
-            raise ToolFailure("invalid", f"{where!r} is no condition; write one as 'units > 50'")
+            raise ToolFailure("invalid", f"{where!r} is not a condition; write one as 'units > 50'")
         at, operator, value = header.index(match.group(1)), match.group(2), match.group(3).strip()
         body = [row for row in body if _holds(row[at], operator, value)]
     names = columns or header

@@ -26,7 +26,7 @@ def _place(city: City) -> Result:
 
 def _nearest(lat: float, lon: float) -> City:
     if not (-90 <= lat <= 90 and -180 <= lon <= 180):
-        raise ToolFailure("invalid", f"({lat}, {lon}) is no place on Earth")
+        raise ToolFailure("invalid", f"({lat}, {lon}) is not a place on Earth")
     return min(CITIES, key=lambda city: (great_circle_km(lat, lon, city.lat, city.lon), city.name))
 
 

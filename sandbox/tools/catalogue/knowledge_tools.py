@@ -182,7 +182,7 @@ def fetch(world: World, url: str) -> Result:
     scheme, separator, rest = url.strip().partition("://")
     host, _, path = rest.partition("/")
     if scheme not in ("http", "https") or not separator or "." not in host:
-        raise ToolFailure("invalid", f"{url!r} is no web address")
+        raise ToolFailure("invalid", f"{url!r} is not a web address")
     if host.endswith((".invalid", ".local")):
         raise ToolFailure("unavailable", f"{host} cannot be reached")
     for title, (text, _) in _ARTICLES.items():

@@ -375,7 +375,7 @@ def roll_dice(world: World, notation: str, seed: int = 0) -> Result:
     match = re.fullmatch(r"\s*(\d{0,3})d(\d{1,4})\s*([+-]\s*\d{1,5})?\s*", notation.lower())
     count, sides = (int(match.group(1) or 1), int(match.group(2))) if match else (0, 0)
     if match is None or not 1 <= count <= 100 or sides < 2:
-        raise ToolFailure("invalid", f"{notation!r} is no dice; write them as 2d6+3, at most 100")
+        raise ToolFailure("invalid", f"{notation!r} is not a dice notation; write dice as 2d6+3, at most 100")
     chance = world.chance("dice", notation, seed)
     rolls = [chance.integer(1, sides) for _ in range(count)]
     return {"notation": notation, "rolls": rolls, "total": sum(rolls) + int((match.group(3) or "0").replace(" ", ""))}

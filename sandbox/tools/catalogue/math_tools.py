@@ -278,7 +278,7 @@ def base_convert(world: World, value: str, from_base: int, to_base: int) -> Resu
     try:
         number = int(value, from_base)
     except ValueError:
-        raise ToolFailure("invalid", f"{value!r} is no number in base {from_base}") from None
+        raise ToolFailure("invalid", f"{value!r} is not a number in base {from_base}") from None
     digits, rest = "", abs(number)
     while rest:
         rest, digit = divmod(rest, to_base)

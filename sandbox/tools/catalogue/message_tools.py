@@ -96,7 +96,7 @@ def _addresses(addresses: list[str]) -> list[str]:
     for address in addresses:
         name, at, host = address.strip().partition("@")
         if not (name and at and "." in host) or " " in address.strip():
-            raise ToolFailure("invalid", f"{address!r} is no e-mail address")
+            raise ToolFailure("invalid", f"{address!r} is not an e-mail address")
     return [address.strip() for address in addresses]
 
 
@@ -250,7 +250,7 @@ def chat_history(world: World, channel: str, limit: int = 20) -> Result:
 def send_sms(world: World, to: str, text: str) -> Result:
     """Send a text message (SMS) to a telephone number."""
     if sum(character.isdigit() for character in to) < 7 or any(character.isalpha() for character in to):
-        raise ToolFailure("invalid", f"{to!r} is no telephone number")
+        raise ToolFailure("invalid", f"{to!r} is not a telephone number")
     key = world.new_key("sms", "SMS-")
     world["sms"][key] = {"sms_id": key, "to": to.strip(), "text": text, "parts": max(1, -(-len(text) // 160))}
     return world["sms"][key]

@@ -149,7 +149,7 @@ def flight_status(world: World, flight_no: str, date: Date) -> Result:
     """Get the status of a flight: on time or delayed, the delay in minutes, the gate and the terminal."""
     name, day = flight_no.replace(" ", "").upper(), parse_day(date)
     if not (2 <= len(name) <= 7 and name[:2].isalnum() and name[2:].isdigit()):
-        raise ToolFailure("invalid", f"{flight_no!r} is no flight number; write one as NA101")
+        raise ToolFailure("invalid", f"{flight_no!r} is not a flight number; write one as NA101")
     chance = world.chance("status", name, day.isoformat())
     delay = chance.integer(10, 180) if chance.chance(0.3) else 0
     return {

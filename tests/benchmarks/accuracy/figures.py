@@ -18,7 +18,7 @@ ENOUGH = 200
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a verifier decided. ``said`` is None if it is undecided.
+    """The decision of a verifier. ``said`` is None if it is undecided.
 
     ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none. ``rule`` is the
     rule that decided. ``table`` is the part of ``verifiers/calibration.json`` that has its confidence; "" if none has.

@@ -96,7 +96,7 @@ def test_an_unreadable_judge_is_not_counted_as_a_tie() -> None:
 
 
 def test_calibration_by_hand() -> None:
-    """Ten sure verdicts of which eight are right: accuracy 0.8 at confidence 0.9."""
+    """Ten verdicts have confidence 0.9, and eight are right: the accuracy is 0.8."""
     labels = [True] * 8 + [False] * 2
     found = calibration_report([True] * 10, [0.9] * 10, labels)
     assert found.accuracy == 0.8

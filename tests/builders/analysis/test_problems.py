@@ -1,4 +1,4 @@
-"""What the summary says about runs without verdicts and about the lengths of the pairs."""
+"""Sentences of the summary about runs without verdicts and about the lengths of the pairs."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_best_of_one_is_pass_at_one() -> None:
 
 
 def test_without_any_verdict_no_rate_is_known() -> None:
-    """Only abstentions are no evidence of a rate of 0 %."""
+    """A run with only abstentions is not evidence of a rate of 0 %."""
     figures = figures_of(query("math", "aaaa", [None] * 4), query("code", "pfaa", [None] * 4))
     run = to_json(figures)
     for name in ("rate", "rate_interval", "first", "best_of_n", "picked"):

@@ -48,7 +48,7 @@ class Library:
         self._special = {mark: encoding.encode(mark, allowed_special="all")[0] for mark in MARKS}
 
     def ids(self, parts: Sequence[Piece]) -> list[int]:
-        """Return the token ids of our pieces, with the vocabulary of the library."""
+        """Return the token ids of ``parts``, with the vocabulary of the library."""
         return token_ids(iter(parts), self._special, lambda text: self.encoding.encode(text, disallowed_special=()))
 
     def rendered(self, messages: Sequence[Message]) -> list[int]:
@@ -61,7 +61,7 @@ class Library:
         return self.encoding.render_conversation_for_completion(Conversation.from_messages(messages), Role.ASSISTANT)
 
     def parsed(self, ids: Sequence[int], role: Role | None = None) -> list[HarmonyMessage]:
-        """Return the messages that the library reads, as our messages."""
+        """Return the messages that the library parses, converted to ``HarmonyMessage``."""
         return [_ours(message) for message in self.encoding.parse_messages_from_completion_tokens(ids, role)]
 
 

@@ -1,4 +1,4 @@
-"""What a build shows while it works: lines, a table in the terminal, and HTML in a notebook."""
+"""The progress that a build shows: lines, a table in the terminal, and HTML in a notebook."""
 
 from __future__ import annotations
 

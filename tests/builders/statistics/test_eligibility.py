@@ -1,4 +1,4 @@
-"""Which candidates count towards pass@k."""
+"""The candidates that count towards pass@k."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def _only_member(node: Node, other: str) -> Node | None:
-    """Return the tuple in a set of one tuple, such as ``{(1, 2)}``, if the other side is no set; otherwise None."""
+    """Return the tuple in a set of one tuple, such as ``{(1, 2)}``, if the other side is not a set; otherwise None."""
     if head(node) != "{}" or other in ("{}", ",") or len(node.args) != 1:  # type: ignore[union-attr]
         return None
     return node.args[0] if head(node.args[0]) == "()" else None  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Term
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one is a ``Text`` node, otherwise return None.
 
-    Case and punctuation are ignored. Other words are not understood, so they never differ.
+    Case and punctuation are ignored. Other differences are ``Unclear``, because words are not interpreted.
     """
     if isinstance(reference, Text) and isinstance(candidate, Text):
         return Equal("text") if _folded(reference.text) == _folded(candidate.text) else Unclear("text")

@@ -9,7 +9,7 @@ from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``stance`` set. An answer is right if its stance is the expected one."""
+    """Convert one row of a labelled set that labels stances. An answer is right if its stance is the expected one."""
     names = {name: name for name in LABELS}
     stance, expected = row.one_of("label", names), row.one_of("expected", names)
     reference = Reference(checks={"calling": expected})

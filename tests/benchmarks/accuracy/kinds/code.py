@@ -11,7 +11,7 @@ from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``code`` set."""
+    """Convert one row of a labelled set of programs with tests."""
     tests, text = sql_tests(row) if row.folder.name == "code_sql" else program_tests(row)
     query = Query(
         row.text("id"), "code", ({"role": "user", "content": row.text("prompt")},), reference=Reference(tests=tests)

@@ -33,7 +33,7 @@ CONTESTED: dict[str, Callable[[str, dict], bool]] = {
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of an ``if`` set."""
+    """Convert one row of a labelled set of instruction following."""
     ids, kwargs, text = row.items("instruction_ids"), row.items("kwargs"), row.text("candidate")
     checks = {"constraints": {"instruction_ids": ids, "kwargs": kwargs}}
     messages = ({"role": "user", "content": row.text("prompt")},)

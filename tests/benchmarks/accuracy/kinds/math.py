@@ -14,7 +14,7 @@ BARE = "math_hardverify"  # its candidates are bare answers, not whole outputs
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``math`` set."""
+    """Convert one row of a labelled set of mathematics."""
     name, gold, text = row.folder.name, row.text("gold"), row.text("candidate")
     if name == BARE:
         text = f"\\boxed{{{text}}}"

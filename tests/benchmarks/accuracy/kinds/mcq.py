@@ -8,7 +8,7 @@ from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of an ``mcq`` set. The options are in the prompt, as the model saw them."""
+    """Convert one row of a labelled set of multiple-choice questions. The prompt contains the options."""
     options = tuple(map(str, row["options"] or ()))
     prompt = row.text("question")
     if options and options[0] not in prompt:

@@ -8,7 +8,7 @@ from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``qa`` set."""
+    """Convert one row of a labelled set of short answers."""
     gold = tuple(map(str, row.items("gold")))
     if not gold:
         raise row.error("has no accepted answer in the field 'gold'; expected at least one")

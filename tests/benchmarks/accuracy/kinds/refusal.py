@@ -14,7 +14,7 @@ ORDINARY = ("math_gsm8k_chat", "math_l5_chat", "math500_rho", "math_qwen_cot", "
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``refusal`` set, or one row of a set of ``ORDINARY`` answers."""
+    """Convert one row of a labelled set of refusals, or one row of a set of ``ORDINARY`` answers."""
     text = row.get("response")
     prompt = str(row.get("prompt") or row.get("problem") or "")
     query = Query(row.text("id"), "chat", ({"role": "user", "content": prompt},))

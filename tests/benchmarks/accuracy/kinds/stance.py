@@ -20,7 +20,7 @@ STANCES = {
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``stance`` set."""
+    """Convert one row of a labelled set that labels stances."""
     tools = tuple(row.items("tools"))
     query = Query(row.text("id"), "chat", ({"role": "user", "content": row.text("question")},), tools)
     return Case(query, answer(row.text("response")), row.one_of("label", {name: name for name in LABELS}))

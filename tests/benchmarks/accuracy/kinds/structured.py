@@ -10,7 +10,7 @@ from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a ``struct`` set. The instance is the whole answer."""
+    """Convert one row of a labelled set of JSON Schemas. The instance is the whole answer."""
     checks = {"structured": {"schema": row["schema"], "where": "whole"}}
     query = Query(row.text("id"), "structured", ({"role": "user", "content": "?"},), reference=Reference(checks=checks))
     return Case(query, answer(json.dumps(row["instance"])), row.outcome())
