@@ -10,6 +10,7 @@ from bestofn.builders.api.session import Item
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.records import Row
+from bestofn.builders.sources.columns import present
 from bestofn.builders.sources.usual_columns import USUAL_NAMES
 
 ANSWERS = (
@@ -44,10 +45,10 @@ class AnswerColumns:
         value = row.get(self.answer)
         if several is None:
             several = isinstance(value, list | tuple) and not any(isinstance(one, Mapping) for one in value)
-        question = row.get(self.question) or "" if self.question else ""
+        question = present(row.get(self.question)) or "" if self.question else ""
         more = {part: row[name] for part in PARTS[3:] if (name := getattr(self, part)) and row.get(name)}
         answers = (value or []) if several else [value]
-        return [Item("" if one is None else one, row.get(self.reference), question, more) for one in answers], several
+        return [Item(one, row.get(self.reference), question, more) for one in answers], several
 
 
 def answer_columns(columns: Sequence[str], given: Mapping[str, str | None]) -> AnswerColumns:
@@ -57,6 +58,11 @@ def answer_columns(columns: Sequence[str], given: Mapping[str, str | None]) -> A
     references. The message names the columns.
     """
     chosen = {part: name for part, name in given.items() if name}
+    for part in chosen:
+        if part not in PARTS:
+            raise ConfigError(
+                f"columns has no part {part!r}{did_you_mean(part, PARTS)} The parts are {', '.join(PARTS)}."
+            )
     for part, name in chosen.items():
         if name not in columns:
             raise ConfigError(
@@ -102,6 +108,8 @@ def _checked(part: str, text: str, found: Sequence[str], columns: Sequence[str])
             f"it is unclear which column has the {text}: {' or '.join(map(repr, found))}. Set {part}={found[0]}, or "
             "another column."
         )
+    if not columns:
+        raise ConfigError("the table has no rows, so there is nothing to verify")
     raise ConfigError(f"no column has a usual name for the {text}. Set {part}= to one of {', '.join(columns)}.")
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import cast
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.tool_calls import expected_from_calls, to_chat
 from bestofn.builders.records import Candidate, CodeTests, JsonObject, Message, Query, Reference
 from bestofn.builders.sources.code_columns import CodeColumns
+from bestofn.builders.sources.columns import present
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
 AUTO = "auto"
 """The kind that is chosen from the form of the reference."""
 ALIASES = {"tool": "tool_calling", "tools": "tool_calling", "multiple_choice": "choice"}
+MESSAGE_KEYS = frozenset({"content", "tool_calls", "function_call"})
+"""A message has at least one of these keys."""
 TEXT_KINDS = frozenset({"math", "math_verify", "short_answer", "choice"})
 """Kinds whose reference is a text, a number, or a list of accepted texts."""
 VERIFIER_OF_KIND = {"tool_calling": "tool"}
@@ -56,7 +59,8 @@ def reference_of(
     """
     if isinstance(value, Reference):
         return value
-    if value is None or value == "":
+    value = present(_plain(value))
+    if value is None or (isinstance(value, str) and not value.strip()):
         return Reference(source="none")
     if isinstance(value, CodeTests):
         return Reference(tests=value)
@@ -66,7 +70,8 @@ def reference_of(
     if kind == "tool_calling":
         return Reference(calls=_calls(value))
     if kind in TEXT_KINDS or (kind == AUTO and not isinstance(value, Mapping)):
-        answers = [_final(item) for item in (value if isinstance(value, list | tuple) else [value])]
+        accepted = value if isinstance(value, list | tuple) else [value]
+        answers = [_final(item) for item in accepted if present(item) is not None]
         return Reference(answer=answers[0] if answers else None, answers=tuple(answers[1:]), choices=tuple(choices))
     if kind == AUTO:
         raise ConfigError(
@@ -75,14 +80,34 @@ def reference_of(
     return Reference(checks={kind: value})
 
 
-def candidate_of(answer: str | Sequence[Message] | Message, index: int = 0) -> Candidate:
-    """Return the candidate with this answer: a text, one message, or the messages after the prompt."""
+def candidate_of(answer: str | Sequence[Message] | Message | None, index: int = 0) -> Candidate:
+    """Return the candidate with this answer: a text, one message, or the messages after the prompt.
+
+    Raises ``ConfigError`` if it is something else. A missing answer is an empty text.
+    """
+    answer = "" if present(answer) is None else answer
     if isinstance(answer, str):
         return Candidate(index, ({"role": "assistant", "content": answer},))
-    return Candidate(index, (answer,) if isinstance(answer, Mapping) else tuple(answer))
+    messages = cast("Sequence[Message]", answer if isinstance(answer, list | tuple) else [answer])
+    for message in messages:
+        if not isinstance(message, Mapping) or not MESSAGE_KEYS & message.keys():
+            given = f"with {', '.join(map(str, message))}" if isinstance(message, Mapping) else "that is no message"
+            raise ConfigError(
+                f"the answer is a {type(answer).__name__} {given}; expected a text, a message with `content` or "
+                "`tool_calls`, or a list of messages"
+            )
+    return Candidate(index, tuple(messages))
+
+
+def _plain(value: object) -> object:
+    """Return arrays and numbers of NumPy and PyTorch as plain Python values."""
+    plain = getattr(value, "tolist", None)
+    return plain() if callable(plain) else value
 
 
 def _final(value: object) -> str:
+    if isinstance(value, Mapping | Set | bytes):
+        raise ConfigError(f"the reference is a {type(value).__name__}; expected a text, a number, or a list of these")
     text = str(value)
     return last_boxed(text) or after_hashes(text) or text
 
@@ -96,6 +121,11 @@ def _tests(value: object, entry_point: str, question: str) -> CodeTests:
 
 
 def _calls(value: object) -> tuple[JsonObject, ...]:
-    value = json.loads(value) if isinstance(value, str) else value
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ConfigError(
+            f'the expected calls {value!r} are not JSON; expected {{"name": …, "arguments": {{…}}}}, or a list of these'
+        ) from None
     calls: list[JsonObject] = [value] if isinstance(value, Mapping) else list(cast("Sequence[JsonObject]", value))
     return tuple(expected_from_calls(calls))

@@ -19,8 +19,8 @@ from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, JsonObject, Message, Query, Verdict
 from bestofn.builders.stages.verify import verdict_of
 
-Answer = str | Message | Sequence[Message]
-"""A text, one message, or the messages after the prompt."""
+Answer = str | Message | Sequence[Message] | None
+"""A text, one message, or the messages after the prompt; None if it is missing."""
 
 Setting = Any
 """The value of a setting of a verifier, or of a column."""

@@ -16,6 +16,7 @@ from bestofn.builders.api.session import Item, Setting, VerifierSession, at_exit
 from bestofn.builders.api.verdict_columns import Encoded, items_of, with_verdicts
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Verdict
 
 CHUNK = 200  # answers per call of a worker
@@ -100,6 +101,8 @@ class VerifierWorkers:
     async def _alone(self, item: Item) -> Verdict:
         try:
             return (await self._call([item], ROW_S))[0]
+        except ConfigError:  # the verifier cannot be built: this is true of all answers
+            raise
         except Exception as error:  # any failure of the worker becomes the outcome ``error``
             return Verdict("error", 0.0, f"the verification failed ({type(error).__name__}: {error})", self.kind)
 

@@ -23,6 +23,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean, nearest
@@ -32,6 +33,7 @@ from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
+T = TypeVar("T")
 UNREADABLE_JSON = (ValueError, RecursionError)  # not JSON, more digits than Python reads, or nested too deeply
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
 FIELD = re.compile(r"\{([^{}]+)\}")
@@ -173,7 +175,12 @@ def walk(row: object, path: str, name: str, *, strict: bool = True) -> object:
             value = value[int(index)] if index else value[key]  # type: ignore[index]
         except (KeyError, IndexError, TypeError):
             return None
-    return None if isinstance(value, float) and math.isnan(value) else value  # pandas writes a missing value as NaN
+    return present(value)
+
+
+def present(value: T) -> T | None:
+    """Return ``value``; None for NaN, which is how pandas writes a missing value."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def missing_column(name: str, path: str, columns: Sequence[str]) -> str:

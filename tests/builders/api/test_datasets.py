@@ -180,3 +180,24 @@ def test_tests_and_calls_show_the_kind():
     assert answer_columns(["completion", "test_list"], {}).kind == "code"
     assert answer_columns(["completion", "calls", "tools"], {}).kind == "tool"
     assert answer_columns(["prompt", "completion", "solution"], {}).reference == "solution"
+
+
+def test_an_unknown_setting_ends_the_verification(tmp_path):
+    with pytest.raises(ConfigError, match="did you mean 'rounding'"):
+        api.verify_dataset(
+            Dataset.from_list(ROWS), kind="math", workers=1, out=tmp_path / "o.parquet", roundng="strict"
+        )
+
+
+def test_unknown_part_of_columns_is_refused():
+    with pytest.raises(ConfigError, match="did you mean 'reference'"):
+        answer_columns(["completion", "answer", "gold"], {"refrence": "gold"})
+
+
+def test_values_that_pandas_writes_as_missing_have_no_verdict(tmp_path):
+    rows = [
+        {"question": "?", "completion": "\\boxed{2}", "answer": 2.0},
+        {"completion": "\\boxed{2}", "answer": float("nan")},
+    ]
+    verified = api.verify_dataset(Dataset.from_list(rows), kind="math", workers=0, out=tmp_path / "out.parquet")
+    assert verified["verification_status"] == ["pass", "abstain"]

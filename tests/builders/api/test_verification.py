@@ -1,9 +1,11 @@
 """``bestofn.verify``, ``bestofn.verifier`` and the reward functions."""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 import bestofn
@@ -150,3 +152,39 @@ def test_import_loads_no_heavy_library_and_verification_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout, done.returncode) == ("pass\n", 0), done.stderr
+
+
+@pytest.mark.parametrize("reference", [float("nan"), None, "", "  ", [None], [float("nan")], numpy.array([])])
+def test_a_missing_reference_is_no_wrong_answer(reference):
+    assert bestofn.verify("\\boxed{2}", reference, "math").outcome == "abstain"
+    assert bestofn.grpo_reward("math")(["?"], ["\\boxed{2}"], solution=[reference]) == [None]
+
+
+def test_a_missing_text_is_no_accepted_answer():
+    assert bestofn.verify("\\boxed{None}", [None, "5"], "math").outcome != "pass"
+    assert bestofn.verify("\\boxed{5}", numpy.array(["4", "5"]), "math").outcome == "pass"
+
+
+def test_a_missing_answer_has_no_verdict():
+    assert [bestofn.verify(answer, "5", "math").outcome for answer in (None, float("nan"), "")] == ["abstain"] * 3
+
+
+@pytest.mark.parametrize("answer", [5, b"5", ["5"], {"name": "f", "arguments": {}}, [{"role": "assistant"}]], ids=repr)
+def test_an_answer_of_another_type_is_refused(answer):
+    call = {"name": "f", "arguments": {}}
+    with pytest.raises(ConfigError, match="expected a text, a message"):
+        bestofn.verify(answer, call, "tool")
+    assert bestofn.grpo_reward("tool")(["?"], [answer], solution=[call]) == [None]
+
+
+def test_a_reference_of_another_type_is_refused():
+    with pytest.raises(ConfigError, match="reference is a set"):
+        bestofn.verify("5", {"5"}, "math")
+    with pytest.raises(ConfigError, match="'call f' are not JSON"):
+        bestofn.verify("{}", "call f", "tool")
+
+
+def test_an_unknown_setting_ends_the_reward_with_workers():
+    reward = bestofn.grpo_reward("math", workers=1, roundng="strict")
+    with contextlib.closing(reward), pytest.raises(ConfigError, match="did you mean 'rounding'"):
+        reward(["?"], ["\\boxed{2}"], solution=["2"])
