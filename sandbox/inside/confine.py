@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bestofn.sandbox.inside import kernel
@@ -43,17 +43,23 @@ class Confinement:
     applies Landlock and seccomp itself.
 
     With ``other_kernel``, Landlock and the less important limits may be missing. The kernel of the runtime isolates the
-    programs then. Otherwise ``OSError`` is raised.
+    programs then. Otherwise ``OSError`` is raised. Python lists the folders ``packages`` when it imports.
     """
 
-    def __init__(self, readable: Iterable[str] = SYSTEM, uids: bool = True, other_kernel: bool = False) -> None:
+    def __init__(
+        self,
+        readable: Iterable[str] = SYSTEM,
+        uids: bool = True,
+        other_kernel: bool = False,
+        packages: Sequence[str] = (),
+    ) -> None:
         self.uids, self.other_kernel = uids, other_kernel
         self.landlock = version()
         self._seccomp = Filter()
         self._files = self._files_only_read = None
         if self.landlock or not other_kernel:
-            self._files = Ruleset(KEPT[0], readable, (FOLDER,), DEVICES)
-            self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES)
+            self._files = Ruleset(KEPT[0], readable, (FOLDER,), DEVICES, packages)
+            self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES, packages)
 
     def share(self) -> None:
         """Restrict the supervisor itself. Its children inherit these restrictions."""

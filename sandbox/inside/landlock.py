@@ -30,9 +30,19 @@ def version() -> int:
 
 
 class Ruleset:
-    """The set of files that a process may read and write. ``restrict`` applies it to this process and its children."""
+    """The set of files that a process may read and write. ``restrict`` applies it to this process and its children.
 
-    def __init__(self, fd: int, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> None:
+    ``listable`` are folders whose names may be listed, but whose files may not be read for this reason alone.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        readable: Iterable[str],
+        writable: Iterable[str],
+        devices: Iterable[str],
+        listable: Iterable[str] = (),
+    ) -> None:
         self.version = version()
         handled = _ALL.get(self.version, _ALL[5])
         attributes = struct.pack("=QQQ", handled, _NETWORK, _SCOPES)
@@ -43,6 +53,8 @@ class Ruleset:
         os.close(made)
         for path in readable:
             self._allow(path, _EXECUTE | _READ | _READ_DIR)
+        for path in listable:
+            self._allow(path, _READ_DIR)
         for path in writable:
             self._allow(path, handled & ~_EXECUTE)
         for path in devices:

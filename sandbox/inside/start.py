@@ -55,7 +55,7 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     for name in PRELOAD:
         importlib.import_module(name)
     readable = (*SYSTEM, *settings["folders"])
-    confinement = Confinement(readable, uids=settings["uids"], other_kernel=settings["other_kernel"])
+    confinement = Confinement(readable, settings["uids"], settings["other_kernel"], settings["packages"])
     supervisor = Supervisor(confinement, settings["uid_of_first_run"])
     remember_own_modules()
     confinement.share()

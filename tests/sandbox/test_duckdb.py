@@ -1,16 +1,13 @@
 """SQL in DuckDB: rows, refused access, and a sandbox without the engine.
 
-The package is not a dependency of the project. All tests of this file run if it is installed, or if a wheel of it is in
-the folder ``BESTOFN_DUCKDB_WHEELS``.
+The engine is in the environment of bestofn, so these tests also show that a local box imports packages from there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -21,7 +18,6 @@ from bestofn.sandbox.languages.sql import only_query
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
 
-WHEELS = os.environ.get("BESTOFN_DUCKDB_WHEELS")
 SETUP = "CREATE TABLE t(a int, b varchar, d date); INSERT INTO t VALUES (1, 'x', '2024-01-01'), (2, 'y', '2024-02-01')"
 SECOND = {"setup": SETUP, "reference": "SELECT a, b, d FROM t WHERE a = 2"}
 
@@ -34,9 +30,7 @@ async def verdict(sandbox: LocalSandbox, query: str, case: Mapping[str, Any]) ->
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Any]:
-    if not WHEELS and find_spec("duckdb") is None:
-        pytest.skip("there is no package duckdb")
-    sandbox = LocalSandbox(workers=1, packages=["duckdb"], wheels=WHEELS)
+    sandbox = LocalSandbox(workers=1, packages=["duckdb"])
     with asyncio.Runner() as runner:
         runner.run(sandbox.__aenter__())
         yield lambda query, case=SECOND: runner.run(verdict(sandbox, query, case))
