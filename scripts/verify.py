@@ -56,6 +56,8 @@ def output_of(source: str, out: str | None, *, in_place: bool) -> Path:
     if out:
         if Path(out).is_dir():
             raise ConfigError(f"out is {out}, which is a folder; expected a file")
+        if is_file and Path(out).resolve() == path.resolve():
+            raise ConfigError(f"out is {out}, which is the input. To replace it: in_place=true, and no `out`.")
         return Path(out)
     if is_file:
         return path.with_name(f"{path.stem}-verified{path.suffix}")

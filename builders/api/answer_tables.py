@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bestofn.builders.arrow_types import arrow, features_of_schema, open_parquet, parquet_writer
-from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_rows import from_table
+from bestofn.builders.tables.parquet_files import opened
 
 Batch = Any
 """A ``pyarrow.Table``, or a list of numbered lines."""
@@ -132,8 +134,8 @@ class ArrowAnswers:
     def columns(self) -> list[str]:
         """The names of the columns."""
         if self.path is None:
-            return list(self.dataset.column_names or next(iter(self.dataset)))
-        with open_parquet(self.path) as file:
+            return list(self.dataset.column_names or next(iter(self.dataset), ()))
+        with _opened_source(self.path) as file:
             return list(file.schema_arrow.names)
 
     def batches(self, rows: int, skip: int) -> Iterator[Batch]:
@@ -142,7 +144,7 @@ class ArrowAnswers:
             yield from islice(self.dataset.with_format("arrow").iter(batch_size=rows), skip, None)
             return
         pa = arrow()
-        with open_parquet(self.path) as file:
+        with _opened_source(self.path) as file:
             for batch in islice(file.iter_batches(rows), skip, None):
                 yield pa.Table.from_batches([batch])
 
@@ -245,7 +247,7 @@ class JsonAnswers:
 def answer_table(source: object, split: str | None = None) -> AnswerTable:
     """Open ``source``: a Parquet or JSON Lines file, a dataset of the Hub, or a ``datasets.Dataset``."""
     if not isinstance(source, str | Path):
-        return ArrowAnswers(source)
+        return ArrowAnswers(_dataset(source))
     path = Path(source).expanduser()
     if path.suffix == ".parquet" and path.is_file():
         return ArrowAnswers(path=path)
@@ -257,6 +259,33 @@ def answer_table(source: object, split: str | None = None) -> AnswerTable:
     from bestofn.builders.sources.rows import hub_stream
 
     return ArrowAnswers(hub_stream(str(source), split))
+
+
+def _dataset(source: object) -> Batch:
+    """Return a dataset of the library datasets; rows become one. Raises ``ConfigError`` for other objects."""
+    import datasets
+
+    if isinstance(source, datasets.DatasetDict | datasets.IterableDatasetDict):
+        splits = [str(name) for name in source]
+        raise ConfigError(f"the dataset has the splits {', '.join(splits)}. Pass one: dataset[{splits[0]!r}]")
+    if isinstance(source, datasets.Dataset | datasets.IterableDataset):
+        return source
+    if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
+        return datasets.Dataset.from_list(list(source))
+    raise ConfigError(
+        f"the dataset is a {type(source).__name__}; expected a datasets.Dataset, a list of rows, a file, or the "
+        "id of a dataset of the Hub. For a pandas table: datasets.Dataset.from_pandas(table)"
+    )
+
+
+@contextlib.contextmanager
+def _opened_source(path: Path) -> Iterator[Batch]:
+    """Open the Parquet file ``path`` for reading in the block. Raises ``SourceError`` if it cannot be read."""
+    try:
+        with opened(path) as file:
+            yield file
+    except DamagedFile as error:
+        raise SourceError(f"{path}: {error.problem}. Check the file.") from error
 
 
 def _metadata(schema: Batch, several: bool) -> dict[bytes, bytes]:

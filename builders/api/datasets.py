@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter, deque
@@ -17,10 +18,15 @@ from bestofn.builders.api.columns import AnswerColumns, answer_columns
 from bestofn.builders.api.session import Setting
 from bestofn.builders.api.verdict_columns import Encoded
 from bestofn.builders.api.workers import CHUNK, VerifierWorkers
+from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.tables.atomic_text import write_text
 
 PART_ROWS = 5_000
+LOCK = ".lock"
+MARKER = "fingerprint"
+PART_FILES = re.compile(rf"\d{{6}}(\.json)?|.+\.tmp|{MARKER}|\{LOCK}")
+"""The names of the files in a folder of parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +52,16 @@ def verify_dataset(
 ) -> Batch:
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
 
-    ``dataset`` is a ``datasets.Dataset``, a Parquet or JSON Lines file, or the id of a dataset of the Hub. ``columns``
-    maps ``answer``, ``reference`` and ``question`` to columns; the others are found by their usual names. With ``out``,
-    the result is also that file, and the same call resumes an interrupted one.
+    ``dataset`` is a ``datasets.Dataset``, rows, a Parquet or JSON Lines file, or the id of a dataset of the Hub.
+    ``columns`` maps ``answer``, ``reference`` and ``question`` to columns; the others are found by their usual names.
+    With ``out``, the result is also that file, and the same call resumes an interrupted one.
     """
     import datasets
 
     folder = Path(out).parent if out else Path(tempfile.mkdtemp(prefix="bestofn-verified-"))
     table = answer_table(dataset, split)
     path = Path(out) if out else folder / f"verified{table.suffix}"
-    identity = getattr(dataset, "_fingerprint", None) or _identity(dataset)
+    identity = getattr(getattr(table, "dataset", None), "_fingerprint", None) or _identity(dataset)
     done = verify_table(
         table, path, columns or {}, kind, identity, workers, overwrite=overwrite, sandbox=sandbox, **settings
     )
@@ -88,12 +94,23 @@ def verify_table(
     columns = answer_columns([name for name in present if name not in TYPES], given)
     kind = kind or columns.kind
     facts = [identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS]
-    parts = _parts_folder(out, hashlib.sha256(json.dumps(facts).encode()).hexdigest())
+    parts = out.with_name(f"{out.name}.parts")
+    _refuse_other_files(parts)
+    busy = f"another process writes {out}. Wait until it ends, or set out=… to another file."
+    with file_lock(parts / LOCK, busy):
+        _clear_unless(parts, hashlib.sha256(json.dumps(facts).encode()).hexdigest())
+        outcomes = _written(table, parts, columns, VerifierWorkers(kind, workers, **settings))
+        _join(table, parts, out)
+    return Verified(out, columns, outcomes)
+
+
+def _written(table: AnswerTable, parts: Path, columns: AnswerColumns, workers: VerifierWorkers) -> Counter[str]:
+    """Verify what has no finished part, write it as parts, and return how many answers have each outcome."""
     done = finished_parts(parts)
     outcomes = Counter[str]()
     for part in done:
         outcomes.update(json.loads(_counts(part).read_text()))
-    with VerifierWorkers(kind, workers, **settings) as opened, _progress(sum(outcomes.values())) as progress:
+    with workers as opened, _progress(sum(outcomes.values())) as progress:
         batches = table.batches(PART_ROWS, skip=len(done))
         for number, chunks in enumerate(_verified(table, batches, columns, opened), len(done)):
             counts = sum((Counter(chunk.outcomes) for chunk in chunks), Counter[str]())
@@ -103,8 +120,7 @@ def verify_table(
             os.replace(parts / "part.tmp", part)
             outcomes.update(counts)
             progress.update(counts.total())
-    _join(table, parts, out)
-    return Verified(out, columns, outcomes)
+    return outcomes
 
 
 def _join(table: AnswerTable, parts: Path, out: Path) -> None:
@@ -149,15 +165,25 @@ def _counts(part: Path) -> Path:
     return part.with_suffix(".json")
 
 
-def _parts_folder(out: Path, fingerprint: str) -> Path:
-    """Return the folder of the parts of ``out``. Parts with another fingerprint are deleted."""
-    folder = out.with_name(f"{out.name}.parts")
-    marker = folder / "fingerprint"
-    if folder.is_dir() and (not marker.is_file() or marker.read_text() != fingerprint):
-        shutil.rmtree(folder)
-    if not folder.is_dir():
-        write_text(marker, fingerprint)
-    return folder
+def _refuse_other_files(parts: Path) -> None:
+    """Raise ``ConfigError`` if ``parts`` is a folder with files that are no parts."""
+    other = [file for file in parts.glob("*") if file.is_dir() or not PART_FILES.fullmatch(file.name)]
+    if other:
+        raise ConfigError(
+            f"{parts} is needed for parts of the result, and has other files such as {other[0].name}. Move it, or set "
+            "out=… to another file."
+        )
+
+
+def _clear_unless(parts: Path, fingerprint: str) -> None:
+    """Delete the parts if they have another fingerprint."""
+    marker = parts / MARKER
+    if marker.is_file() and marker.read_text() == fingerprint:
+        return
+    for file in parts.glob("*"):
+        if file.name not in (LOCK, MARKER):
+            file.unlink()
+    write_text(marker, fingerprint)
 
 
 def _identity(source: object) -> str:

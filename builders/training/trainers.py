@@ -20,7 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bestofn.builders.errors import BestofnError, ConfigError, MachineError, require
+from bestofn.builders.concurrency.file_lock import file_lock
+from bestofn.builders.errors import BestofnError, ConfigError, require
 from bestofn.builders.pocket.model_files import model_digest
 from bestofn.builders.pocket.policy import POCKET
 from bestofn.builders.tables.atomic_text import write_text
@@ -221,26 +222,10 @@ def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
     return used
 
 
-@contextlib.contextmanager
-def _working_in(out: Path) -> Iterator[None]:
+def _working_in(out: Path) -> contextlib.AbstractContextManager[None]:
     """Create the folder ``out``, and lock it inside the block. Raises ``MachineError`` if this fails."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(out / ".training.lock", timeout=0)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout:
-        raise MachineError(
-            f"another process trains in {out}. Wait until it ends, or set out=… to another folder."
-        ) from None
-    except OSError as error:
-        problem = f"out is {out}: it cannot be written ({error.strerror or error})"
-        raise MachineError(f"{problem}. Set out=… to a folder that you can write to.") from error
-    try:
-        yield
-    finally:
-        lock.release()
+    busy = f"another process trains in {out}. Wait until it ends, or set out=… to another folder."
+    return file_lock(out / ".training.lock", busy)
 
 
 @contextlib.contextmanager

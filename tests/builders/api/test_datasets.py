@@ -4,13 +4,14 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset, Features, Json, List, Value, load_dataset
+from datasets import Dataset, DatasetDict, Features, Json, List, Value, load_dataset
 
 from bestofn.builders.api import datasets as api
 from bestofn.builders.api import workers
 from bestofn.builders.api.answer_tables import ArrowAnswers
 from bestofn.builders.api.columns import answer_columns
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.concurrency.file_lock import file_lock
+from bestofn.builders.errors import ConfigError, MachineError, SourceError
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.scripts import verify as command
 from tests.hub_double import HubDouble, run_with_hub
@@ -201,3 +202,64 @@ def test_values_that_pandas_writes_as_missing_have_no_verdict(tmp_path):
     ]
     verified = api.verify_dataset(Dataset.from_list(rows), kind="math", workers=0, out=tmp_path / "out.parquet")
     assert verified["verification_status"] == ["pass", "abstain"]
+
+
+def test_a_file_is_written_by_one_process_at_a_time(tmp_path):
+    out = tmp_path / "out.parquet"
+    held = file_lock(tmp_path / "out.parquet.parts" / api.LOCK, "busy")
+    with held, pytest.raises(MachineError, match="another process writes"):
+        api.verify_dataset(Dataset.from_list(ROWS), kind="math", workers=0, out=out)
+    assert api.verify_dataset(Dataset.from_list(ROWS), kind="math", workers=0, out=out)["is_verified"][0]
+    assert [file.name for file in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_a_folder_with_other_files_is_not_deleted(tmp_path):
+    mine = tmp_path / "out.parquet.parts" / "thesis.txt"
+    mine.parent.mkdir()
+    mine.write_text("text")
+    with pytest.raises(ConfigError, match=r"thesis\.txt"):
+        api.verify_dataset(Dataset.from_list(ROWS), kind="math", workers=0, out=tmp_path / "out.parquet")
+    assert mine.read_text() == "text"
+
+
+def test_parts_of_other_settings_are_not_used(tmp_path):
+    parts = tmp_path / "out.parquet.parts"
+    parts.mkdir()
+    for name, text in (("000000", "?"), ("000000.json", '{"pass": 1}'), (api.MARKER, "of other settings")):
+        (parts / name).write_text(text)
+    verified = api.verify_dataset(Dataset.from_list(ROWS), kind="math", workers=0, out=tmp_path / "out.parquet")
+    assert verified["verification_status"] == EXPECTED
+
+
+def test_the_input_is_replaced_only_in_place(tmp_path, capsys):
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps(ROWS[0]))
+    with pytest.raises(SystemExit):
+        command.main([str(file), f"out={file}"])
+    assert "in_place=true" in capsys.readouterr().err
+    assert file.read_text() == json.dumps(ROWS[0])
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path):
+    (tmp_path / "a.parquet").write_text("PAR1")
+    with pytest.raises(SourceError, match=r"a\.parquet: it cannot be read as Parquet"):
+        api.verify_file(str(tmp_path / "a.parquet"), tmp_path / "out.parquet", given={})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        (DatasetDict(test=Dataset.from_list(ROWS)), r"dataset\['test'\]"),
+        ({"completion": ["2"]}, "a dict; expected"),
+        (["2"], "a list; expected"),
+        ([], "no rows"),
+        (Dataset.from_list([]), "no rows"),
+    ],
+)
+def test_other_objects_are_refused(dataset, message):
+    with pytest.raises(ConfigError, match=message):
+        api.verify_dataset(dataset, workers=0)
+
+
+def test_a_list_of_rows_is_a_dataset(tmp_path):
+    assert api.verify_dataset(ROWS, workers=0)["verification_status"] == EXPECTED
