@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ class Run:
     """A finished run in ``folder``. The tables are read when they are used."""
 
     folder: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
 
     @property
     def manifest(self) -> dict[str, object]:
@@ -45,18 +48,24 @@ class Run:
     def table(self, view: str) -> Tables:
         """Return the table ``view`` (``dpo``, ``kto``, ``sft``, …) as a ``datasets.DatasetDict``.
 
-        Sides without rows are left out. Raises ``ConfigError`` if the run has no such table.
+        Sides without rows are left out, unless all are empty. Raises ``ConfigError`` if the run has no such table.
         """
-        from datasets import load_dataset
+        from datasets import Dataset, DatasetDict, load_dataset
 
-        from bestofn.builders.tables.parquet_files import file_side, table_files
+        from bestofn.builders.tables.parquet_files import file_side, opened, rows_in, table_files
 
-        files: dict[str, list[str]] = {}
-        for file in table_files(self.folder / view):
-            files.setdefault(file_side(file), []).append(str(file))
-        if not files:
+        written = table_files(self.folder / view)
+        if not written:
             raise ConfigError(f"{self.folder} has no table {view!r}. `bestofn status {self.folder}` shows its state.")
-        return load_dataset("parquet", data_files=files)
+        files: dict[str, list[str]] = {}
+        for file in written:
+            if rows_in([file]):
+                files.setdefault(file_side(file), []).append(str(file))
+        if files:
+            return load_dataset("parquet", data_files=files)
+        with opened(written[0]) as empty:
+            rows: Tables = empty.read(empty.schema_arrow.names)
+            return DatasetDict({file_side(written[0]): Dataset(rows)})
 
     def save_to_disk(self, folder: str | Path, *views: str) -> None:
         """Save the tables ``views``, by default all, for ``datasets.load_from_disk``: one folder per table."""
@@ -159,15 +168,34 @@ def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) 
     from bestofn.builders.config.composition import quoted
 
     if not isinstance(dataset, str | Path):
-        lines = [json.dumps(dict(row), ensure_ascii=False, default=str) for row in dataset]
-        text = "".join(f"{line}\n" for line in lines)
-        name = f"rows-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        file = Path(f"{out}.jsonl") if out is not None else Path("runs") / f"{name}.jsonl"
+        text = "".join(f"{_line(row)}\n" for row in dataset).encode("utf-8", "backslashreplace")
+        name = f"rows-{hashlib.sha256(text).hexdigest()[:12]}"
+        file = Path(f"{out}.rows.jsonl") if out is not None else Path("runs") / f"{name}.jsonl"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(text)
         return ["dataset=jsonl", f"dataset.path={quoted(str(file))}"], name
     path = Path(dataset)
     if choice := choice_of_file(path):
         name = re.sub(r"[^\w.-]+", "-", path.name.split(".")[0])
         return [f"dataset={choice}", f"dataset.path={quoted(str(path))}"], name
     return [f"dataset={dataset}"], str(dataset)
+
+
+def _line(row: object) -> str:
+    """Return a row as a line of JSON. Raises ``ConfigError`` if it is no row."""
+    if not isinstance(row, Mapping):
+        raise ConfigError(
+            f"a row is a {type(row).__name__}: {str(row)[:100]!r}; expected rows such as "
+            '{"question": …, "answer": …}. Of a DatasetDict, pass one split.'
+        )
+    return json.dumps(dict(row), ensure_ascii=False, default=_json_value)
+
+
+def _json_value(value: object) -> object:
+    """Return what represents ``value`` in JSON. Raises ``ConfigError`` for sets and bytes."""
+    from bestofn.builders.sources.columns import plain
+
+    if isinstance(value, Set | bytes):
+        raise ConfigError(f"a row has a value of the type {type(value).__name__}; expected texts, numbers and lists")
+    known = plain(value)
+    return str(value) if known is value else known

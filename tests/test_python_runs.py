@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import numpy
 import pytest
 
 import bestofn
@@ -23,13 +24,35 @@ ROWS = [
 def test_pairs_of_recorded_answers(tmp_path):
     made = bestofn.pairs(ROWS, out=tmp_path / "run", verifier="math", sandbox="none", test_share=0.0)
     assert {pair["rejected"][-1]["content"] for pair in made["train"]} == {"\\boxed{0}"}
-    run = bestofn.Run(tmp_path / "run")
+    run = bestofn.Run(str(tmp_path / "run"))
     assert len(run.candidates) == 8
     assert run.inspect()["queries"] == 4
     assert run.report().is_file()
     assert run.manifest["state"] == "complete"
     with pytest.raises(ConfigError, match="no table 'other'"):
         run.table("other")
+
+
+def test_rows_of_pandas_keep_their_lists_and_overwrite_no_file(tmp_path):
+    mine = tmp_path / "run.jsonl"
+    mine.write_text("mine")
+    rows = [{**row, "candidates": numpy.array(row["candidates"]), "note": "\ud800"} for row in ROWS]
+    made = bestofn.pairs(rows, out=tmp_path / "run", verifier="math", sandbox="none", test_share=0.0)
+    assert len(made["train"]) == 4
+    assert mine.read_text() == "mine"
+
+
+def test_a_run_without_pairs_has_an_empty_table(tmp_path):
+    rows = [{**row, "candidates": row["candidates"][:1]} for row in ROWS]
+    made = bestofn.pairs(rows, out=tmp_path / "run", verifier="math", sandbox="none", test_share=0.0)
+    assert len(made["train"]) == 0
+    assert {"prompt", "chosen", "rejected"} <= set(made["train"].column_names)
+
+
+@pytest.mark.parametrize("rows", [ROWS[0], [{"question": "?", "answer": {"5"}}]], ids=["row", "set"])
+def test_what_is_no_row_is_refused(rows, tmp_path):
+    with pytest.raises(ConfigError, match="expected"):
+        bestofn.pairs(rows, out=tmp_path / "run")
 
 
 @pytest.mark.slow

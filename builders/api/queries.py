@@ -10,7 +10,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.tool_calls import expected_from_calls, to_chat
 from bestofn.builders.records import Candidate, CodeTests, JsonObject, Message, Query, Reference
 from bestofn.builders.sources.code_columns import CodeColumns
-from bestofn.builders.sources.columns import present
+from bestofn.builders.sources.columns import plain, present
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
 AUTO = "auto"
@@ -59,7 +59,7 @@ def reference_of(
     """
     if isinstance(value, Reference):
         return value
-    value = present(_plain(value))
+    value = present(plain(value))
     if value is None or (isinstance(value, str) and not value.strip()):
         return Reference(source="none")
     if isinstance(value, CodeTests):
@@ -97,12 +97,6 @@ def candidate_of(answer: str | Sequence[Message] | Message | None, index: int = 
                 "`tool_calls`, or a list of messages"
             )
     return Candidate(index, tuple(messages))
-
-
-def _plain(value: object) -> object:
-    """Return arrays and numbers of NumPy and PyTorch as plain Python values."""
-    plain = getattr(value, "tolist", None)
-    return plain() if callable(plain) else value
 
 
 def _final(value: object) -> str:

@@ -183,6 +183,12 @@ def present(value: T) -> T | None:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def plain(value: object) -> object:
+    """Return arrays and numbers of NumPy, pandas and PyTorch as plain Python values."""
+    to_list = getattr(value, "tolist", None)
+    return to_list() if callable(to_list) else value
+
+
 def missing_column(name: str, path: str, columns: Sequence[str]) -> str:
     """Return the error message for a row that lacks the column ``path``."""
     near = nearest(path, columns)
