@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from bestofn.builders.records import Row
 from bestofn.builders.sources.columns import Column
+from bestofn.builders.sources.values import as_list
 
 USUAL_NAMES = {
     "id": ("query_id", "uuid", "unique_id", "task_id", "id"),
@@ -37,8 +38,15 @@ def usual_columns(mapped: Mapping[str, Column], row: Row, never: Collection[str]
             continue
         taken = {name for column in known.values() for name in column.column_names}
         if name := next((name for name in names if name not in taken and _fits(name, row)), None):
+            part = "messages" if part == "question" and _is_conversation(row[name]) else part
             chosen[part] = _column(part, name, row)
     return chosen
+
+
+def _is_conversation(value: object) -> bool:
+    """Return whether ``value`` is a list of messages, which is the prompt in the tables of TRL."""
+    items = as_list(value)
+    return bool(items) and all(isinstance(item, Mapping) and {"role", "from"} & item.keys() for item in items)
 
 
 def column_uses(mapped: Mapping[str, Column], row: Row) -> dict[str, str]:

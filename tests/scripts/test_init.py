@@ -25,6 +25,11 @@ SHAPES = {
         {"question": "problem", "answer": "gold", "id": "uuid"},
         "3 with a reference answer",
     ),
+    "conversations as prompts": (
+        [{"prompt": [{"role": "user", "content": f"{number} + 2?"}], "answer": number + 2} for number in range(3)],
+        {"messages": "prompt", "answer": "answer"},
+        "3 with a reference answer",
+    ),
     "unusual names": (
         [{"word problem": f"What is {number} + 2?", "key": 1, "correct value": number + 2} for number in range(3)],
         {"question": "word problem", "answer": "correct value"},
@@ -32,7 +37,7 @@ SHAPES = {
     ),
     "worked solutions": (
         [{"question": "What is 2 + 3?", "solution": "2 + 3 = 5\n#### 5"}],
-        {"question": "question", "solution": "solution"},
+        {"question": "question", "answer": {"path": "solution", "take": "hashes"}},
         "1 with a reference answer",
     ),
     "code": (
