@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, IncompleteRun
 from bestofn.scripts.catalogue import VERIFY
 
 PARTS = ("answer", "reference", "question")
+EXPLANATION = "verification_explanation"
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -43,6 +44,11 @@ def verify(arguments: Arguments) -> None:
         count = done.outcomes.get(outcome, 0)
         print(f"  {outcome:<8} {count:>10,}  {count / max(total, 1):6.1%}")
     print(f"{done.path}: {total:,} answers with verdicts")
+    if errors := done.outcomes.get("error", 0):
+        reasons = f"{errors:,} of {total:,} answers could not be verified. The column {EXPLANATION} has the reasons."
+        if errors == total:
+            raise IncompleteRun(reasons)
+        print(f"Problem: {reasons}")
 
 
 def output_of(source: str, out: str | None, *, in_place: bool) -> Path:

@@ -1,6 +1,7 @@
 """Verdict columns for tables that exist already: ``verify_dataset`` and ``bestofn verify``."""
 
 import json
+from contextlib import nullcontext
 
 import pyarrow.parquet as pq
 import pytest
@@ -263,3 +264,16 @@ def test_other_objects_are_refused(dataset, message):
 
 def test_a_list_of_rows_is_a_dataset(tmp_path):
     assert api.verify_dataset(ROWS, workers=0)["verification_status"] == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("answers", "ended"), [([5, 6], pytest.raises(SystemExit)), ([5, "6"], nullcontext())], ids=["all", "one"]
+)
+def test_the_command_says_what_could_not_be_verified(tmp_path, capsys, answers, ended):
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps({"completion": answer, "answer": "6"}) + "\n" for answer in answers))
+    with ended as end:
+        command.main([str(file), "kind=math", "workers=0"])
+    printed = capsys.readouterr()
+    assert "could not be verified. The column verification_explanation" in printed.out + printed.err
+    assert end is None or end.value.code == 6
