@@ -34,6 +34,11 @@ class Caps(NamedTuple):
     disk_mb: int  # MiB per file
 
 
+def in_box(folder: str) -> str:
+    """Return the path that a host folder gets in a box: folders below ``FOLDER`` move, because programs write there."""
+    return f"/host{folder}" if folder.startswith(f"{FOLDER}/") else folder
+
+
 class Confinement:
     """The confinement of all children of this box.
 

@@ -15,7 +15,7 @@ import signal
 import struct
 
 from bestofn.sandbox.inside import kernel
-from bestofn.sandbox.inside.confine import FOLDER
+from bestofn.sandbox.inside.confine import FOLDER, in_box
 from bestofn.sandbox.inside.settings import UIDS, BoxSettings, LaunchSettings
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
@@ -139,11 +139,12 @@ def _build_root(folders: list[str], launch: LaunchSettings) -> None:
     _mount("none", "/", flags=_REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,nr_inodes=1024,mode=755")
     for folder in folders:
+        target = root + in_box(folder)
         if os.path.islink(folder):
-            os.makedirs(os.path.dirname(root + folder), exist_ok=True)
-            os.symlink(os.readlink(folder), root + folder)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.symlink(os.readlink(folder), target)
         elif os.path.exists(folder):
-            _bind(folder, root + folder)
+            _bind(folder, target)
     for name, text in _ETC.items():
         os.makedirs(root + "/etc", exist_ok=True)
         with open(f"{root}/etc/{name}", "w") as file:

@@ -14,7 +14,7 @@ import sys
 from typing import NoReturn
 
 from bestofn.sandbox.inside import kernel, launcher
-from bestofn.sandbox.inside.confine import SYSTEM, Confinement
+from bestofn.sandbox.inside.confine import SYSTEM, Confinement, in_box
 from bestofn.sandbox.inside.descriptors import write_all
 from bestofn.sandbox.inside.program import remember_own_modules
 from bestofn.sandbox.inside.settings import BoxSettings
@@ -51,11 +51,13 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     os.environ["PATH"] = ":".join([os.environ.get("PATH", "/usr/bin:/bin"), *settings["programs"]])
-    sys.path[:] = with_packages(sys.path, settings["packages"])
+    place = in_box if settings["launch"] else str
+    packages = list(map(place, settings["packages"]))
+    sys.path[:] = with_packages(sys.path, packages)
     for name in PRELOAD:
         importlib.import_module(name)
-    readable = (*SYSTEM, *settings["folders"])
-    confinement = Confinement(readable, settings["uids"], settings["other_kernel"], settings["packages"])
+    readable = (*SYSTEM, *map(place, settings["folders"]))
+    confinement = Confinement(readable, settings["uids"], settings["other_kernel"], packages)
     supervisor = Supervisor(confinement, settings["uid_of_first_run"])
     remember_own_modules()
     confinement.share()

@@ -17,9 +17,7 @@ from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.builders.sources.reasoning_gym import INSTRUCTION, ReasoningGym
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.reasoning_gym import ReasoningGymVerifier, answer_of
-from tests.benchmarks.reasoning_gym import Examined, examine
-
-pytest.importorskip("reasoning_gym")
+from tests.benchmarks.reasoning_gym_tasks import Examined, examine
 
 TASKS = ("leg_counting", "number_sorting", "sudoku")
 

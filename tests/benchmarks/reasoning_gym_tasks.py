@@ -1,6 +1,6 @@
 """Examines the tasks of Reasoning Gym: right and wrong answers of each task, verified as in a build.
 
-``python -m tests.benchmarks.reasoning_gym instances=50 part=0/4`` prints one line per task with an unexpected outcome, and
+``python -m tests.benchmarks.reasoning_gym_tasks instances=50 part=0/4`` prints one line per task with an unexpected outcome, and
 what is left at the end: verdicts, memory, processes, open files. A task that makes its instances too slowly is listed.
 """
 
