@@ -74,7 +74,8 @@ class AzureOpenAI(OpenAIChat):
             raw_log=raw_log,
             transport="sdk",
         )
-        self._api_version = api_version or os.environ.get("OPENAI_API_VERSION") or API_VERSION
+        chosen = api_version or self._extra_query.get("api-version")  # the SDK sets this parameter in each request
+        self._api_version = chosen or os.environ.get("OPENAI_API_VERSION") or API_VERSION
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return no header; the SDK sends the key."""

@@ -23,6 +23,7 @@ COMMAND_S = 300.0  # the token of a command is used for this long
 COMMAND_LIMIT_S = 60.0
 EARLY_S = 300.0  # a token is replaced this long before it expires
 
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=:-]+")
 FORM = re.compile(r"entra(:\S+)?|google|command:\s*\S.*")
 
 Token = tuple[str, float]
@@ -37,7 +38,10 @@ class BearerTokens:
 
     def __init__(self, source: str) -> None:
         if not FORM.fullmatch(source):
-            raise ValueError(f"bearer is {source!r}; expected entra, entra:SCOPE, google or command:WORDS")
+            raise ValueError(  # without the value, which may be a token
+                "bearer does not name the source of a token; expected entra, entra:SCOPE, google or command:WORDS. A "
+                "token that does not expire is set with api_key"
+            )
         self._kind, _, self._rest = source.partition(":")
 
     def open(self) -> BearerTokens:
@@ -95,12 +99,16 @@ def _from_command(words: str) -> Callable[[], Token]:
                 shlex.split(words), capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=True
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            errors = str(getattr(error, "stderr", None) or "").strip()[-500:]
+            errors = str(getattr(error, "stderr", None) or error).strip()[-500:]
             raise AuthenticationError(
                 f"the command of bearer={words!r} failed: {type(error).__name__}: {errors}"
             ) from error
-        if not done.stdout.strip():
-            raise AuthenticationError(f"the command of bearer={words!r} printed nothing; expected a token")
-        return done.stdout.strip(), time.time() + COMMAND_S
+        token = done.stdout.strip()
+        if not TOKEN.fullmatch(token):
+            raise AuthenticationError(
+                f"the command of bearer={words!r} printed no token; expected one line of ASCII letters, "
+                "digits and the marks - . _ ~ + / = :"
+            )
+        return token, time.time() + COMMAND_S
 
     return fetch

@@ -98,7 +98,7 @@ class HttpService(ABC):
         self.free = is_local(self.base_url) if free is None else free
         self._service = service
         self._api_key = api_key
-        self._headers = dict(extra_headers or {})
+        self._headers = {name: str(value) for name, value in (extra_headers or {}).items() if value is not None}
         self._extra_query = dict(extra_query or {})
         self._extra_body = dict(extra_body or {})
         remember(self._secrets(api_key))

@@ -67,9 +67,10 @@ class HttpWire(httpx2.AsyncBaseTransport):
         url = yarl.URL(str(plain), encoded=True)  # the signature covers the URL, so it must not be encoded again
         reply = await self._http.send(request.method, url, most=self._most, data=data, headers=request.headers)
         headers = [(name, value) for name, value in reply.headers.items() if name.lower() not in TRANSFER_HEADERS]
+        headers.append(("content-type", "application/json"))
         return httpx2.Response(
             200,
-            headers=[*headers, ("content-type", "application/json")],
+            headers=[(_header_bytes(name), _header_bytes(value)) for name, value in headers],
             content=reply.body,
             extensions={"reply": reply},
         )
@@ -83,18 +84,23 @@ class HttpWire(httpx2.AsyncBaseTransport):
             remember(secrets)
 
 
+def _header_bytes(text: str) -> bytes:
+    """Return a part of a header as the service sent it. httpx2 accepts only ASCII as text."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def client_settings(
     http: HttpTransport, url: str, headers: dict[str, str], timeout_s: float, most: float | None = None
 ) -> ClientSettings:
     """Return the settings of an SDK client that sends to the base URL ``url`` through ``http``.
 
     The query of ``url`` is added to each request. ``most`` is the size limit of a reply in bytes. ``HttpTransport``
-    enforces it, and the time limit of the requests.
+    enforces it, and the time limit of the requests. It also sends the headers that are not ASCII, which httpx2 refuses.
     """
     base, _, query = url.partition("?")
     return ClientSettings(
         base_url=base,
-        default_headers=headers,
+        default_headers={name: value for name, value in headers.items() if f"{name}{value}".isascii()},
         default_query=dict(parse_qsl(query, keep_blank_values=True)),
         http_client=httpx2.AsyncClient(
             transport=HttpWire(http, most), headers={"Accept-Encoding": ACCEPTED}, trust_env=False, timeout=None

@@ -216,7 +216,15 @@ def test_a_token_of_a_command_is_used_until_it_expires(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [("false", "CalledProcessError"), ("true", "printed nothing"), ("no-such-program", "FileNotFoundError")],
+    [
+        ("false", "CalledProcessError"),
+        ("true", "printed no token"),
+        ("printf 'token\\nand more'", "printed no token"),
+        ("echo Bearer token", "printed no token"),
+        ("echo tökén", "printed no token"),
+        ("no-such-program", "FileNotFoundError: .*No such file"),
+        ("'unbalanced", "No closing quotation"),
+    ],
 )
 def test_a_command_that_gives_no_token_is_named(words: str, message: str) -> None:
     with pytest.raises(AuthenticationError, match=message):
@@ -230,6 +238,20 @@ def test_an_unknown_source_of_tokens_is_refused(bearer: str) -> None:
             OpenAIChat(model="m", bearer=bearer)
     with pytest.raises(ValueError, match="expected one of them"):
         OpenAIChat(model="m", bearer="google", api_key="k")
+
+
+def test_a_token_in_the_place_of_its_source_is_not_printed() -> None:
+    with pytest.raises(ValueError, match="set with api_key") as caught:
+        OpenAIChat(model="m", bearer="planted-token-0123456789")
+    assert "planted" not in str(caught.value)
+
+
+def test_the_version_of_azures_api_may_be_in_the_extra_query() -> None:
+    double = CLOUDS["azure key"]()
+    refused = pytest.raises(AuthenticationError, match=r"the query is {'api-version': 'preview'}")
+    with WireServer(double) as server, refused:
+        query = {"api-version": "preview"}
+        sample(AzureOpenAI(model="my-deployment", base_url=server.url, extra_query=query, api_key="k"))
 
 
 @pytest.mark.parametrize(

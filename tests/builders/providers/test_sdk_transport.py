@@ -110,6 +110,18 @@ def test_the_query_and_the_user_of_the_base_url_are_sent(transport: str) -> None
     assert sent.headers["Authorization"] == "Basic bWU6c2VjcmV0"
 
 
+@pytest.mark.parametrize("transport", ["direct", "sdk"])
+def test_headers_that_are_not_ascii_lose_no_reply(transport: Any) -> None:
+    headers: Any = {"X-Title": "Zürich", "X-Attempt": 5, "X-Unset": None}
+    answer = Answer(REPLIES["chat"], headers={"x-place": "Zürich"})
+    with WireServer(lambda sent: answer) as server:
+        made = wire.OpenAIChat(model="m", base_url=server.url, extra_headers=headers, transport=transport)
+        (completion,) = wire.exchange(made, wire.PLAIN)
+    assert completion.text.startswith("3")
+    sent = {name.lower(): value for name, value in server.sent[0].headers.items()}
+    assert (sent["x-title"], sent["x-attempt"], sent.get("x-unset")) == ("Zürich", "5", None)
+
+
 def test_the_sdk_retries_nothing() -> None:
     with WireServer(lambda sent: Answer({"error": {"message": "slow"}}, 429, {"retry-after": "3"})) as server:
         with pytest.raises(RateLimitError) as caught:
