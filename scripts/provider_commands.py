@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.config.command import configure_logging
 from bestofn.builders.config.composition import quoted
 from bestofn.builders.config.experiment_files import overrides_of_file
 from bestofn.builders.config.older_files import LOCAL_URL, overrides_of, persona_words, provider_words
@@ -53,7 +54,7 @@ PASSED_ON = ("--cfg", "--multirun", "--resolve", "--config-dir")  # options of `
 
 def main(provider: str, arguments: Sequence[str]) -> None:
     """Convert the command in ``arguments`` for ``provider`` (one of ``NAMES``) and run it."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    configure_logging()
     with exit_on_error():
         command, words = translated(provider, arguments, os.environ)
     if command == "build":

@@ -91,7 +91,7 @@ def run_hydra(
     from bestofn.builders.config.public_config import redact_sweep_file
 
     def guarded(config: DictConfig) -> None:
-        _configure_logging()
+        configure_logging()
         redact_sweep_file()
         with escaped_output(), exit_on_error(), stopped_by_signals():  # a launcher may run this in a new process
             plain = resolved(config)
@@ -160,7 +160,7 @@ def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
     return overrides
 
 
-def _configure_logging() -> None:
+def configure_logging() -> None:
     """Log one line per message to standard error, hide library messages below WARNING, and disable progress bars."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
     for handler in logging.getLogger().handlers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.config.older_files import FLAT, LOCAL_URL, NESTED, overrides_of
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.run import manifest
-from bestofn.scripts.provider_commands import translated
+from bestofn.scripts.provider_commands import main, translated
 
 FLAT_FILE = """
 dataset: nvidia/Nemotron-Post-Training-Dataset-v2
@@ -325,3 +327,16 @@ def test_every_shipped_experiment_composes() -> None:
     }
     asked = {name: c["n"] * c["dataset"]["max_queries"] for name, c in calls.items()}
     assert asked == {"baseline": 1_200, "math_focused": 10_000, "high_throughput": 80_000}
+
+
+def test_a_command_logs_to_the_present_standard_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log handler of an earlier command in the same process may write to a stream that is closed."""
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(closed)])
+    with pytest.raises(SystemExit):
+        main("openai", ["generate", "--no-such-option"])
+    logging.getLogger("bestofn").warning("a warning")
+    assert "a warning" in capsys.readouterr().err
