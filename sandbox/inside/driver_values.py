@@ -21,10 +21,14 @@ from bestofn.sandbox.inside import graphs, library_values, plain
 from bestofn.sandbox.inside.descriptions import builtin_name
 from bestofn.sandbox.inside.lent import Lent
 from bestofn.sandbox.inside.mirrors import Mirrors
-from bestofn.sandbox.inside.proxies import AnError, Function, NamedValue, Remote, Requests, Scalar, coroutine, generator
+from bestofn.sandbox.inside.proxies import AnError, Function, Mirrored, Remote, Requests, Scalar, coroutine, generator
 from bestofn.sandbox.inside.shared import KINDS, Shared
 
 FROM_PROGRAM_NOTE = "raised by the program"  # a note added to each error that the program raised
+
+
+class NamedValue(Mirrored):
+    """The part that all named tuples of the program have."""
 
 
 class ProgramGone(BaseException):

@@ -21,7 +21,7 @@ from typing import Any
 
 from bestofn.sandbox.inside import library_names, plain, signatures
 from bestofn.sandbox.inside.lent import Lent
-from bestofn.sandbox.inside.proxies import SPECIAL, AnError, Proxied, Remote, Requests, Scalar
+from bestofn.sandbox.inside.proxies import SPECIAL, AnError, Mirrored, Proxied, Remote, Requests, Scalar
 
 _ENUMS = {
     name: getattr(enum, name) for name in ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum") if hasattr(enum, name)
@@ -171,7 +171,7 @@ class Mirrors:
         base = _ENUMS.get(str(form["base"]), enum.Enum)
         mixin = {"int": int, "str": str, "float": float}.get(str(form["mixin"]))
         members = [(str(key), plain.decode(value)) for key, value, _ in form["members"]]
-        bases = (_Member, mixin) if mixin else (_Member,)
+        bases = (Mirrored, mixin) if mixin else (Mirrored,)
         made: Any = _made_enum(name, base, bases, members)
         made.__doc__ = described.get("doc") or made.__doc__
         for key, _, handle in form["members"]:
@@ -287,17 +287,6 @@ class _EnumMeta(enum.EnumMeta):
         if reference is None or origin is None or name.startswith("_"):
             raise AttributeError(name)
         return origin[0].request("get", reference, name=name)
-
-
-class _Member:
-    """The part that all mirrored enumerations have: methods are called on the program's member."""
-
-    def __getattr__(self, name: str) -> Any:
-        origin = self.__dict__.get("_origin")
-        if origin is None or name.startswith("_"):
-            raise AttributeError(name)
-        program, reference = origin
-        return program.request("get", reference, name=name)
 
 
 def _without_proxies(kinds: Iterable[type]) -> tuple[type, ...]:

@@ -164,8 +164,8 @@ class Scalar:
         return self._program.request("get", self.__dict__["_reference"], name=name)
 
 
-class NamedValue:
-    """The part that all named tuples of the program have: methods are called in the program."""
+class Mirrored:
+    """The part of a mirrored value whose original is in the program: methods are called there."""
 
     def __getattr__(self, name: str) -> Any:
         origin = self.__dict__.get("_origin")
