@@ -27,7 +27,7 @@ def finite_scores(scores: Sequence[Score]) -> list[Score]:
 def inapplicable(reason: str, count: int) -> list[Score]:
     """Return ``count`` scores without a value, for a query that the reward does not apply to.
 
-    For example, the query has no rubric. The next query may have one, so the check of the first queries goes on.
+    For example, the query has no rubric. The next query may have one, so the check of the first queries continues.
     """
     return [Score(None, {"error": reason, "cause": "data"})] * count
 

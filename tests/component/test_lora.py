@@ -19,7 +19,6 @@ from bestofn.builders.training.trainers import train
 from bestofn.reward.model_reward import ModelReward
 from tests.runs import write_run
 
-pytest.importorskip("peft", reason="the extra bestofn[peft] is not installed")
 pytestmark = pytest.mark.train
 
 QUICK: dict[str, Any] = {"max_steps": 2, "per_device_train_batch_size": 4, "learning_rate": 1e-2, "save_strategy": "no"}
