@@ -23,6 +23,23 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def check_json(value: object, setting: str) -> None:
+    """Raise ``ValueError`` if JSON cannot hold ``value`` or a part of it. ``setting`` is its name."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{setting} is {value}, which JSON cannot hold; expected a finite number")
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            check_json(part, f"{setting}.{name}")
+    elif isinstance(value, list | tuple):
+        for place, part in enumerate(value):
+            check_json(part, f"{setting}[{place}]")
+    elif value is not None and not isinstance(value, str | int | float):
+        raise ValueError(
+            f"{setting} is {value!r} ({type(value).__name__}), which JSON cannot hold; expected a text, a number, "
+            "true, false, null, a list or a mapping"
+        )
+
+
 def encode(value: Any, other: Callable[[Any], Any]) -> Any:
     """Return ``value`` as JSON data. Values that are not plain Python data are converted with ``other``."""
     if value is None or isinstance(value, bool):

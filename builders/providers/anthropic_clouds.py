@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bestofn.builders.errors import require
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
-from bestofn.builders.records import JsonObject
+from bestofn.builders.records import JsonObject, Request
 from bestofn.builders.sampling.limiter import RateLimits
 
 if TYPE_CHECKING:
@@ -32,10 +32,16 @@ class AnthropicCloud(AnthropicMessages):
     """Claude in a cloud. The address of the service depends on its region."""
 
     public_url = ""
+    headers_variable = ""  # the SDK's clients for clouds do not read it
+    usual_access: str  # what to check if the SDK fetches the credentials; ``key`` is the key of the settings
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return no header; the SDK sends the credentials, and the version of the API is in the body."""
         return {}
+
+    def access(self) -> str:
+        """Return what the user can do if the service refuses the credentials; see ``HttpService.access``."""
+        return super().access() if self.key else self.usual_access.format(key=self.config_key)
 
 
 class BedrockMessages(AnthropicCloud):
@@ -50,6 +56,10 @@ class BedrockMessages(AnthropicCloud):
     url_variable = "ANTHROPIC_BEDROCK_BASE_URL"
     key_variable = "AWS_BEARER_TOKEN_BEDROCK"
     operational = (*AnthropicMessages.operational, "profile")
+    usual_access = (
+        "Check the AWS credentials (environment variables, {key}.profile or the role of the machine), their expiry, "
+        "{key}.region, and whether they may invoke this model."
+    )
 
     def __init__(
         self,
@@ -63,8 +73,8 @@ class BedrockMessages(AnthropicCloud):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        extra_query: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, object] | None = None,
+        extra_query: Mapping[str, object] | None = None,
         extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         free: bool | None = None,
@@ -93,6 +103,14 @@ class BedrockMessages(AnthropicCloud):
             transport="sdk",
         )
 
+    def body(self, request: Request, n: int) -> dict[str, object]:
+        """Return the request body. Bedrock reads beta features from the body, not from the header."""
+        body = super().body(request, n)
+        betas = [value for name, value in self._headers.items() if name.lower() == "anthropic-beta"]
+        if betas and "anthropic_beta" not in body:
+            body["anthropic_beta"] = [beta.strip() for beta in betas[0].split(",")]
+        return body
+
     def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicBedrock:
         """Return the client of the official SDK with ``settings``."""
         from bestofn.builders.providers.sdk_clients import bedrock_client
@@ -113,6 +131,10 @@ class VertexMessages(AnthropicCloud):
     url_variable = "ANTHROPIC_VERTEX_BASE_URL"
     key_variable = "CLOUDSDK_AUTH_ACCESS_TOKEN"
     operational = (*AnthropicMessages.operational, "project")
+    usual_access = (
+        "Check Google's default credentials (`gcloud auth application-default login`), {key}.project, {key}.region, "
+        "and whether the account may use this model."
+    )
 
     def __init__(
         self,
@@ -126,8 +148,8 @@ class VertexMessages(AnthropicCloud):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        extra_query: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, object] | None = None,
+        extra_query: Mapping[str, object] | None = None,
         extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         free: bool | None = None,

@@ -65,6 +65,7 @@ class AnthropicMessages(HttpBatchService):
     public_url = "https://api.anthropic.com"
     url_variable = "ANTHROPIC_BASE_URL"
     key_variable = "ANTHROPIC_API_KEY"
+    headers_variable = "ANTHROPIC_CUSTOM_HEADERS"
     operational = (*HttpBatchService.operational, "cache")
 
     def __init__(
@@ -77,8 +78,8 @@ class AnthropicMessages(HttpBatchService):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = "5m",
-        extra_headers: Mapping[str, str] | None = None,
-        extra_query: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, object] | None = None,
+        extra_query: Mapping[str, object] | None = None,
         extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",

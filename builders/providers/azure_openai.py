@@ -47,8 +47,8 @@ class AzureOpenAI(OpenAIChat):
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens",
-        extra_headers: Mapping[str, str] | None = None,
-        extra_query: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, object] | None = None,
+        extra_query: Mapping[str, object] | None = None,
         extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",
@@ -75,11 +75,17 @@ class AzureOpenAI(OpenAIChat):
             transport="sdk",
         )
         chosen = api_version or self._extra_query.get("api-version")  # the SDK sets this parameter in each request
-        self._api_version = chosen or os.environ.get("OPENAI_API_VERSION") or API_VERSION
+        self._api_version = str(chosen or "") or os.environ.get("OPENAI_API_VERSION") or API_VERSION
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return no header; the SDK sends the key."""
         return {}
+
+    def access(self) -> str:
+        """Return what the user can do if the service refuses the credentials; see ``HttpService.access``."""
+        if self.key or self._tokens:
+            return super().access()
+        return f"Check the token in {TOKEN_VARIABLE}, which expires. {self.config_key}.bearer=entra fetches new tokens."
 
     def sdk_client(self, settings: ClientSettings) -> AsyncAzureOpenAI:
         """Return the client of the SDK. Raises ``AuthenticationError`` if there are no credentials."""

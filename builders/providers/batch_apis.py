@@ -115,7 +115,7 @@ class SdkBatches:
 
     def _line_error(self, status: int, value: object) -> RequestError | None:
         reason, status = self._http.redacted(error_text(_json(value))), status if status >= 400 else 500
-        error = error_of_status(status, reason, f"the batch job answered {status}: {reason}")
+        error = error_of_status(status, reason, f"the batch job answered {status}: {reason}", access=self._http.access)
         if isinstance(error, AuthenticationError):  # the key was accepted for the job, so it does not stop the run
             return RequestError(str(error), status=status)
         return error if isinstance(error, RequestError) else None

@@ -16,6 +16,8 @@ from datetime import UTC
 from typing import Any
 
 from bestofn.builders.errors import AuthenticationError, require
+from bestofn.builders.redaction.key_shapes import masked_random
+from bestofn.builders.redaction.secrets import redacted_message
 
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
 GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -25,6 +27,15 @@ EARLY_S = 300.0  # a token is replaced this long before it expires
 
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=:-]+")
 FORM = re.compile(r"entra(:\S+)?|google|command:\s*\S.*")
+
+ACCESS = {
+    "entra": "Check the identity that azure-identity uses for {setting}=entra (environment variables, `az login`, the "
+    "identity of the machine) and its role, for example Cognitive Services OpenAI User.",
+    "google": "Check Google's default credentials, which {setting}=google uses (`gcloud auth application-default "
+    "login`), and whether the account may use this model.",
+    "command": "Check the command of {setting}, which printed the refused token.",
+}
+"""What the user can do if a service refuses the tokens of a source."""
 
 Token = tuple[str, float]
 """A token and the time when it expires, in seconds since 1970."""
@@ -43,22 +54,30 @@ class BearerTokens:
                 "token that does not expire is set with api_key"
             )
         self._kind, _, self._rest = source.partition(":")
+        self._token, self._until = "", 0.0
 
     def open(self) -> BearerTokens:
         """Load the library that fetches the tokens. Raises ``ModuleNotFoundError`` if it is not installed."""
         make = {"entra": _from_entra, "google": _from_google, "command": _from_command}[self._kind]
         self._fetch = make(self._rest)
-        self._token, self._until = "", 0.0
         self._lock = asyncio.Lock()
         return self
 
     async def __call__(self) -> str:
         """Return a valid token."""
+        return await self.renewed("")
+
+    async def renewed(self, refused: str) -> str:
+        """Return a valid token, and fetch a new one if the present one is ``refused``."""
         async with self._lock:
-            if time.time() >= self._until:
+            if time.time() >= self._until or self._token == refused:
                 self._token, expires = await asyncio.to_thread(self._fetch)
                 self._until = expires - min(EARLY_S, (expires - time.time()) / 10)
             return self._token
+
+    def access(self, config_key: str) -> str:
+        """Return what the user can do if a service refuses the tokens. ``config_key`` is the key of the settings."""
+        return ACCESS[self._kind].format(setting=f"{config_key}.bearer")
 
 
 def _from_entra(scope: str) -> Callable[[], Token]:
@@ -99,16 +118,28 @@ def _from_command(words: str) -> Callable[[], Token]:
                 shlex.split(words), capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=True
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            errors = str(getattr(error, "stderr", None) or error).strip()[-500:]
-            raise AuthenticationError(
-                f"the command of bearer={words!r} failed: {type(error).__name__}: {errors}"
-            ) from error
+            raise AuthenticationError(f"{_program(words)} failed: {_reason(error)}") from None
         token = done.stdout.strip()
         if not TOKEN.fullmatch(token):
             raise AuthenticationError(
-                f"the command of bearer={words!r} printed no token; expected one line of ASCII letters, "
-                "digits and the marks - . _ ~ + / = :"
+                f"{_program(words)} printed no token; expected one line of ASCII letters, digits and the marks "
+                "- . _ ~ + / = :"
             )
         return token, time.time() + COMMAND_S
 
     return fetch
+
+
+def _program(words: str) -> str:
+    """Name the command of ``bearer`` by its program, because other words may be credentials."""
+    return f"the command of bearer, {masked_random(words.split()[0])!r},"
+
+
+def _reason(error: Exception) -> str:
+    """Return why a command failed, without text that may be a credential, and without the words of the command."""
+    if isinstance(error, subprocess.CalledProcessError):
+        printed = masked_random(redacted_message(error.stderr.strip()[-500:]))
+        return f"exit code {error.returncode}" + (f": {printed}" if printed else "")
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"it did not end within {COMMAND_LIMIT_S:.0f} s"
+    return f"{type(error).__name__}: {masked_random(str(error))}"

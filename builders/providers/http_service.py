@@ -14,9 +14,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, Protocol, Required, Self, TypedDict, Unpack
-from urllib.parse import urlencode
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
+from bestofn.builders.formats.exact_json import check_json
+from bestofn.builders.providers.extra_settings import header_texts, query_text
 from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed
 from bestofn.builders.providers.wire_values import checked
 from bestofn.builders.records import Completion, JsonObject, Request, Usage
@@ -31,6 +32,7 @@ from bestofn.builders.sampling.request_key import without_secrets
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from bestofn.builders.providers.bearer_tokens import BearerTokens
     from bestofn.builders.providers.sdk_transport import ClientSettings, SdkClient
 
 Transport = Literal["direct", "sdk"]
@@ -61,6 +63,7 @@ class HttpService(ABC):
     public_url: str  # the default base URL; see ``key_required``
     url_variable: str  # environment variable with the base URL
     key_variable: str  # environment variable with the key
+    headers_variable: str = ""  # environment variable with more headers; see ``header_texts``
     usual_scheme: str = ""  # added to a base URL without a scheme; "" if the scheme is required
     key_required: bool = True  # whether ``public_url`` requires a key
     config_key: str = "provider"  # see ``builders.sampling.provider.Configured``
@@ -74,8 +77,8 @@ class HttpService(ABC):
         base_url: str | None,
         service: str | None,
         api_key: str | None,
-        extra_headers: Mapping[str, str] | None,
-        extra_query: Mapping[str, str] | None,
+        extra_headers: Mapping[str, object] | None,
+        extra_query: Mapping[str, object] | None,
         extra_body: JsonObject | None,
         limits: RateLimits,
         free: bool | None,
@@ -90,16 +93,17 @@ class HttpService(ABC):
             raise ValueError(f"service is {service!r}; expected a name of letters, digits and the marks . _ -")
         self.model = model
         url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
-        joint = "&" if "?" in url else "?"
-        self._url = f"{url}{joint}{urlencode(extra_query)}" if extra_query else url
+        query = query_text(extra_query or {})
+        self._url = f"{url}{'&' if '?' in url else '?'}{query}" if query else url
         self.base_url = without_credentials(url)  # for messages
         self.limits = limits
         self.max_n = max_n
         self.free = is_local(self.base_url) if free is None else free
         self._service = service
         self._api_key = api_key
-        self._headers = {name: str(value) for name, value in (extra_headers or {}).items() if value is not None}
+        self._headers = header_texts(extra_headers, self.headers_variable)
         self._extra_query = dict(extra_query or {})
+        check_json(extra_body or {}, "extra_body")
         self._extra_body = dict(extra_body or {})
         remember(self._secrets(api_key))
         self._raw_log = raw_log
@@ -155,7 +159,13 @@ class HttpService(ABC):
         secrets = self._secrets(key)
         remember(secrets)
         self.http = HttpTransport(
-            self._url, headers, self.limits, secrets=secrets, raw_log=self._raw_log, config_key=self.config_key
+            self._url,
+            headers,
+            self.limits,
+            secrets=secrets,
+            raw_log=self._raw_log,
+            config_key=self.config_key,
+            access=self.access(),
         )
         self._sender = self._open_sender()
         await self.http.__aenter__()
@@ -222,6 +232,11 @@ class HttpService(ABC):
         """Return the headers that contain the API key ``key``. An empty ``key`` means that there is no key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
+    def access(self) -> str:
+        """Return what the user can do if the service refuses the credentials. The provider must be open."""
+        places = f"{self.config_key}.api_key or the environment variable {self.key_variable}"
+        return f"Check the API key: {places}." if self.key else f"No API key was sent. Set {places}."
+
     def with_extra(self, body: dict[str, object], request: Request) -> dict[str, object]:
         """Return ``body`` with ``extra_body`` and the extra fields of ``request``."""
         return body | self._extra_body | dict(request.sampling.extra)
@@ -253,8 +268,8 @@ class HttpSettings(TypedDict, total=False):
     base_url: Required[str | None]
     service: Required[str | None]
     api_key: Required[str | None]
-    extra_headers: Required[Mapping[str, str] | None]
-    extra_query: Required[Mapping[str, str] | None]
+    extra_headers: Required[Mapping[str, object] | None]
+    extra_query: Required[Mapping[str, object] | None]
     extra_body: Required[JsonObject | None]
     limits: Required[RateLimits]
     free: Required[bool | None]
@@ -271,6 +286,7 @@ class HttpBatchService(HttpService):
     """
 
     operational = (*HttpService.operational, "mode", "batching", "transport")
+    _tokens: BearerTokens | None = None  # the source of tokens that expire
 
     def __init__(
         self, *, mode: Mode, batching: Batching, transport: Transport, **settings: Unpack[HttpSettings]
@@ -297,7 +313,7 @@ class HttpBatchService(HttpService):
         """Return the settings of an SDK client. ``most`` is the size limit of a reply in bytes."""
         from bestofn.builders.providers.sdk_transport import client_settings
 
-        return client_settings(self.http, self._url, self._sent_headers, self.limits.timeout_s, most)
+        return client_settings(self.http, self._url, self._sent_headers, self.limits.timeout_s, most, self._tokens)
 
     def _open_sender(self) -> Sender:
         if self.transport == "direct":

@@ -59,7 +59,8 @@ class HttpTransport:
     """A pool of connections to one service.
 
     ``secrets`` are the credentials that the service receives; no message and no log contains them. ``config_key`` is
-    the key of the service's settings, for messages.
+    the key of the service's settings, for messages. ``access`` says what the user can do if the service refuses the
+    credentials.
 
     async with HttpTransport(base_url, headers, limits) as http:
         reply = await http.post("/chat/completions", body)
@@ -74,6 +75,7 @@ class HttpTransport:
         secrets: Collection[str] = (),
         raw_log: str | None = None,
         config_key: str = "provider",
+        access: str = "",
     ) -> None:
         self._url = base_url
         self.base_url = without_credentials(base_url.rstrip("/"))  # for messages
@@ -81,6 +83,7 @@ class HttpTransport:
         self._limits = limits
         self._secrets = secrets
         self.config_key = config_key
+        self.access = access
         self._raw_log = Path(raw_log) if raw_log else None
 
     async def __aenter__(self) -> HttpTransport:
@@ -182,7 +185,7 @@ class HttpTransport:
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
         reason = self.redacted(error_text(body))
         message = f"{self.base_url} answered {status}: {reason}"
-        return error_of_status(status, reason, message, retry_after(headers), self.config_key)
+        return error_of_status(status, reason, message, retry_after(headers), self.config_key, self.access)
 
     def redacted(self, text: str) -> str:
         """Return ``text`` with "***" in place of all credentials and of any text that looks like one."""
@@ -224,12 +227,17 @@ def _open_log(path: Path, config_key: str) -> None:
 
 
 def error_of_status(
-    status: int, reason: str, message: str, retry_after_s: float | None = None, config_key: str = "provider"
+    status: int,
+    reason: str,
+    message: str,
+    retry_after_s: float | None = None,
+    config_key: str = "provider",
+    access: str = "",
 ) -> ProviderError | BudgetError:
     """Return the error for a response with an HTTP ``status`` of at least 400, online or in a batch job.
 
     ``reason`` is the error text of the service, and ``message`` the text of the returned error. ``config_key`` is the
-    key of the service's settings.
+    key of the service's settings, and ``access`` what the user can do if the service refuses the credentials.
     """
     if status == 402 or any(mark in reason for mark in PAYMENT):
         return BudgetError(
@@ -237,9 +245,8 @@ def error_of_status(
             "continues from here."
         )
     if status in (401, 403):
-        refused = "the API key" if status == 401 else "the API key or the prompt"
-        advice = f"Check the key: {config_key}.api_key, or its environment variable"
-        return AuthenticationError(f"{message}\nThe service refused {refused}. {advice}.", status=status)
+        refused = "the credentials" if status == 401 else "the credentials, their permissions or the prompt"
+        return AuthenticationError(f"{message}\nThe service refused {refused}. {access}".rstrip(), status=status)
     if status == 429:
         return RateLimitError(message, status=status, retry_after_s=retry_after_s)
     if status >= 500 or status in RETRIED_STATUS:

@@ -70,8 +70,8 @@ class OpenAIChat(HttpBatchService):
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
-        extra_headers: Mapping[str, str] | None = None,
-        extra_query: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, object] | None = None,
+        extra_query: Mapping[str, object] | None = None,
         extra_body: JsonObject | None = None,
         limits: RateLimits = RateLimits(),
         mode: Mode = "online",
@@ -111,6 +111,10 @@ class OpenAIChat(HttpBatchService):
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the header that contains the key; with ``bearer``, the SDK sends the token instead."""
         return {} if self._tokens else super().key_headers(key)
+
+    def access(self) -> str:
+        """Return what the user can do if the service refuses the credentials; see ``HttpService.access``."""
+        return self._tokens.access(self.config_key) if self._tokens else super().access()
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""

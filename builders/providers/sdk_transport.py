@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypedDict
-from urllib.parse import parse_qsl
 
 import httpx2
 import yarl
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVertex
     from openai import AsyncOpenAI
 
+    from bestofn.builders.providers.bearer_tokens import BearerTokens
+
     SdkClient = AsyncOpenAI | AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
 
 NO_KEY = "no-key-is-set"
@@ -40,7 +41,6 @@ class ClientSettings(TypedDict):
 
     base_url: str
     default_headers: dict[str, str]
-    default_query: dict[str, object]
     http_client: httpx2.AsyncClient
     max_retries: int
     timeout: float
@@ -49,23 +49,26 @@ class ClientSettings(TypedDict):
 class HttpWire(httpx2.AsyncBaseTransport):
     """The connections of ``http`` as a transport of httpx2. ``most`` is the size limit of a reply in bytes.
 
-    Failures are raised as the errors of ``HttpTransport``. The response has the ``Reply`` in ``extensions["reply"]``.
+    If the service refuses a token of ``tokens``, the request is sent once more with a new token. Failures are raised as
+    the errors of ``HttpTransport``. The response has the ``Reply`` in ``extensions["reply"]``.
     """
 
-    def __init__(self, http: HttpTransport, most: float | None) -> None:
+    def __init__(self, http: HttpTransport, most: float | None, tokens: BearerTokens | None = None) -> None:
         self._http = http
         self._most = most
+        self._tokens = tokens
         self._remembered: set[str] = set()  # the credentials of the last requests, which no log may contain
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send ``request`` and return its response; see ``httpx2.AsyncBaseTransport``."""
         if request.headers.get("authorization") == f"Bearer {NO_KEY}":
             del request.headers["authorization"]
-        self._remember(request.headers)
-        data = await request.aread()
-        plain = request.url.copy_with(userinfo=b"")  # httpx2 has made a header of the user name
-        url = yarl.URL(str(plain), encoded=True)  # the signature covers the URL, so it must not be encoded again
-        reply = await self._http.send(request.method, url, most=self._most, data=data, headers=request.headers)
+        try:
+            reply = await self._reply(request)
+        except AuthenticationError as error:
+            if error.status != 401 or not await self._renewed(request.headers):
+                raise
+            reply = await self._reply(request)
         headers = [(name, value) for name, value in reply.headers.items() if name.lower() not in TRANSFER_HEADERS]
         headers.append(("content-type", "application/json"))
         return httpx2.Response(
@@ -74,6 +77,22 @@ class HttpWire(httpx2.AsyncBaseTransport):
             content=reply.body,
             extensions={"reply": reply},
         )
+
+    async def _reply(self, request: httpx2.Request) -> Reply:
+        self._remember(request.headers)
+        data = await request.aread()
+        plain = request.url.copy_with(userinfo=b"")  # httpx2 has made a header of the user name
+        url = yarl.URL(str(plain), encoded=True)  # the signature covers the URL, so it must not be encoded again
+        return await self._http.send(request.method, url, most=self._most, data=data, headers=request.headers)
+
+    async def _renewed(self, headers: httpx2.Headers) -> bool:
+        """Replace the token in ``headers``. Returns whether there is another token."""
+        if self._tokens is None:
+            return False
+        refused = headers.get("authorization", "").removeprefix("Bearer ")
+        token = await self._tokens.renewed(refused)
+        headers["authorization"] = f"Bearer {token}"
+        return token != refused
 
     def _remember(self, headers: httpx2.Headers) -> None:
         """Keep tokens that the SDK has fetched out of logs and messages. Signatures are different in every request."""
@@ -90,20 +109,29 @@ def _header_bytes(text: str) -> bytes:
 
 
 def client_settings(
-    http: HttpTransport, url: str, headers: dict[str, str], timeout_s: float, most: float | None = None
+    http: HttpTransport,
+    url: str,
+    headers: dict[str, str],
+    timeout_s: float,
+    most: float | None = None,
+    tokens: BearerTokens | None = None,
 ) -> ClientSettings:
     """Return the settings of an SDK client that sends to the base URL ``url`` through ``http``.
 
-    The query of ``url`` is added to each request. ``most`` is the size limit of a reply in bytes. ``HttpTransport``
-    enforces it, and the time limit of the requests. It also sends the headers that are not ASCII, which httpx2 refuses.
+    The query of ``url`` is added to each request. ``most`` is the size limit of a reply in bytes, and ``tokens`` the
+    source of tokens that expire. ``HttpTransport`` enforces the size limit, and the time limit of the requests. It also
+    sends the headers that are not ASCII, which httpx2 refuses.
     """
     base, _, query = url.partition("?")
     return ClientSettings(
         base_url=base,
         default_headers={name: value for name, value in headers.items() if f"{name}{value}".isascii()},
-        default_query=dict(parse_qsl(query, keep_blank_values=True)),
         http_client=httpx2.AsyncClient(
-            transport=HttpWire(http, most), headers={"Accept-Encoding": ACCEPTED}, trust_env=False, timeout=None
+            transport=HttpWire(http, most, tokens),
+            headers={"Accept-Encoding": ACCEPTED},
+            params=query,  # an SDK's own setting has one value per name
+            trust_env=False,
+            timeout=None,
         ),
         max_retries=0,
         timeout=timeout_s,

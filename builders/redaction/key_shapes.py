@@ -35,6 +35,7 @@ _LOOSE = re.compile(
     r"(?i)(?<![\w/.-])(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w-]{8,}|(?<!\w)(?:bearer|basic)\s+[\w.~+/=-]{8,}", re.ASCII
 )
 _LETTERS_ONLY = re.compile(r"(?:\\[nrt])?hf_(?=[A-Za-z]*[a-z][A-Z][A-Za-z]*[a-z][A-Z])[A-Za-z0-9]{30,}", re.ASCII)
+_WORD = re.compile(r"[\w.~+/=-]{16,}", re.ASCII)
 _EXAMPLE = re.compile(r"(?i)example|your|placeholder|x{4}|\*{3}")
 
 
@@ -57,6 +58,14 @@ def masked_key_like(text: str) -> str:
     Used for messages of services and for logs, where masking too much does no harm.
     """
     return _LOOSE.sub("***", masked_keys(text))
+
+
+def masked_random(text: str) -> str:
+    """Return ``text`` with "***" in place of each word of at least 16 characters that ``is_random``.
+
+    Used for the output of programs that handle credentials without a known shape.
+    """
+    return _WORD.sub(lambda match: "***" if is_random(match[0]) else match[0], text)
 
 
 def is_random(text: str) -> bool:

@@ -26,11 +26,29 @@ GIB = 1 << 30
 LEAST_DISK = GIB  # with less, a build is likely to stop
 LEAST_PYTHON = (3, 11)
 TIMEOUT_S = 30.0
-KEYS = {
-    "OPENAI_API_KEY": "provider=openai",
-    "ANTHROPIC_API_KEY": "provider=anthropic",
-    "HF_TOKEN": "gated datasets and models, and `bestofn push`",
+KEYS = {  # credential -> what it is for, the environment variables that hold it, the file with it in the home folder
+    "OPENAI_API_KEY": ("provider=openai", ("OPENAI_API_KEY",), ""),
+    "ANTHROPIC_API_KEY": ("provider=anthropic", ("ANTHROPIC_API_KEY",), ""),
+    "Azure": ("provider=azure_openai", ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), ""),
+    "AWS": (
+        "provider=bedrock",
+        ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"),
+        ".aws/credentials",
+    ),
+    "Google": (
+        "provider=vertex",
+        ("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_AUTH_ACCESS_TOKEN"),
+        ".config/gcloud/application_default_credentials.json",
+    ),
+    "HF_TOKEN": ("gated datasets and models, and `bestofn push`", ("HF_TOKEN",), ""),
 }
+KEY_COMMANDS = {
+    "Azure": "export AZURE_OPENAI_API_KEY=…, or `az login` and provider.bearer=entra",
+    "AWS": "export AWS_BEARER_TOKEN_BEDROCK=…, or `aws configure`; a role of the machine is not checked here",
+    "Google": "gcloud auth application-default login; the account of the machine is not checked here",
+    "HF_TOKEN": "hf auth login",
+}
+"""How a credential is set, if it is not only one environment variable."""
 PROGRAMS = {  # command -> (arguments that print its version, what needs it, how it is installed)
     "node": (["--version"], "programs in JavaScript and TypeScript", "nodejs"),
     "bash": (["--version"], "programs in Bash", "bash"),
@@ -198,16 +216,14 @@ def gpu_checks() -> Iterator[Check]:
 
 def key_checks(environment: Mapping[str, str]) -> Iterator[Check]:
     """Check which credentials are set. They are not sent anywhere."""
-    for name, use in KEYS.items():
-        known = bool(environment.get(name, "").strip()) or (name == "HF_TOKEN" and _has_stored_token())
-        how = "hf auth login" if name == "HF_TOKEN" else f"export {name}=…"
-        yield Check(
-            "keys",
-            name,
-            "ok" if known else "missing",
-            "set" if known else f"not set; it is for {use}",
-            "" if known else how,
-        )
+    for name, (use, variables, file) in KEYS.items():
+        set_in = [variable for variable in variables if environment.get(variable, "").strip()]
+        set_in += [f"~/{file}"] if file and Path(environment.get("HOME", ""), file).is_file() else []
+        if set_in or (name == "HF_TOKEN" and _has_stored_token()):
+            yield Check("keys", name, "ok", "set" if set_in in ([], [name]) else f"set in {set_in[0]}")
+        else:
+            how = KEY_COMMANDS.get(name, f"export {name}=…")
+            yield Check("keys", name, "missing", f"not set; it is for {use}", how)
 
 
 def _has_stored_token() -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bestofn.builders.formats.exact_json import check_json
 from bestofn.builders.formats.prompt_texts import paragraphs, with_system_text
 from bestofn.builders.records import Arm, Candidate, JsonObject, Persona, Query, Request, Sampling
 from bestofn.builders.stages import prompt_variants, steps_form
@@ -51,6 +52,7 @@ class RequestBuilder:
         answer_form: AnswerForm = "text",
         schema: JsonObject | None = None,
     ) -> None:
+        check_json(sampling.extra, "sampling.extra")
         self.sampling = sampling
         self.variants = prompt_variants.select(variants, own_variants or {})
         self._before = paragraphs((persona.text if persona else "", system_prompt))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
 
+from bestofn.builders.providers.anthropic_clouds import BedrockMessages
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.http_service import HttpService
 from bestofn.builders.providers.ollama import Ollama
@@ -14,6 +16,7 @@ from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.openai_responses import OpenAIResponses
 from bestofn.builders.records import Sampling
 from bestofn.builders.sampling.provider import OmitsSettings
+from bestofn.builders.stages.requests import RequestBuilder
 from tests.component import test_wire_shapes as wire
 
 OLLAMA = {"model": "m", "message": {"role": "assistant", "content": "3"}, "done": True, "done_reason": "stop"}
@@ -84,3 +87,52 @@ def test_each_sampling_setting_is_sent_or_listed_as_not_sent(shape: str, name: s
     request = replace(wire.PLAIN, sampling=replace(wire.PLAIN.sampling, **{name: SET[name]}))
     is_sent = provider.body(request, 1) != provider.body(wire.PLAIN, 1)
     assert is_sent != (name in provider.omitted)
+
+
+@pytest.mark.usefixtures("transport")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_query_values_are_repeated_and_written_as_in_json(shape: str) -> None:
+    kind, reply = SHAPES[shape]
+    query: dict[str, Any] = {"b": ["x", "y"], "c": True, "d": None, "e": 1.5}
+    _, sent = wire.against(lambda url: made(kind, f"{url}?a=1&a=2", extra_query=query), reply, wire.PLAIN)
+    assert sorted(sent.raw_path.partition("?")[2].split("&")) == ["a=1", "a=2", "b=x", "b=y", "c=true", "e=1.5"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"extra_query": {"a": {"b": 1}}}, "extra_query.a is .*dict"),
+        ({"extra_body": {"x": float("nan")}}, "extra_body.x is nan"),
+        ({"extra_body": {"x": [{"y": float("-inf")}]}}, r"extra_body.x\[0\].y is -inf"),
+        ({"extra_body": {"x": date(2026, 1, 1)}}, "extra_body.x is .*date"),
+    ],
+)
+def test_values_that_cannot_be_sent_are_refused(settings: dict[str, Any], message: str) -> None:
+    for kind, _ in SHAPES.values():
+        with pytest.raises(ValueError, match=message):
+            made(kind, **settings)
+    with pytest.raises(ValueError, match=r"sampling\.extra\.x is nan"):
+        RequestBuilder(sampling=Sampling(extra={"x": float("nan")}))
+
+
+@pytest.mark.usefixtures("transport")
+def test_the_headers_of_anthropics_variable_are_sent_and_part_of_the_identity(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = made(AnthropicMessages).identity
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-variant: a\nX-Other: b\nno colon")
+    assert made(AnthropicMessages).identity != plain
+    headers = {"X-Other": "c"}
+    _, sent = wire.against(
+        lambda url: made(AnthropicMessages, url, extra_headers=headers), SHAPES["messages"][1], wire.PLAIN
+    )
+    received = {name.lower(): value for name, value in sent.headers.items()}
+    assert (received["x-variant"], received["x-other"]) == ("a", "c")
+
+
+def test_bedrock_reads_beta_features_from_the_body() -> None:
+    betas = {"Anthropic-Beta": "one, two"}
+    provider = BedrockMessages(model="m", region="r", extra_headers=betas)
+    assert provider.body(wire.PLAIN, 1)["anthropic_beta"] == ["one", "two"]
+    provider = BedrockMessages(model="m", region="r", extra_headers=betas, extra_body={"anthropic_beta": ["three"]})
+    assert provider.body(wire.PLAIN, 1)["anthropic_beta"] == ["three"]

@@ -59,9 +59,22 @@ def test_keys_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {one.name: one.state for one in checks} == {
         "OPENAI_API_KEY": "ok",
         "ANTHROPIC_API_KEY": "missing",
+        "Azure": "missing",
+        "AWS": "missing",
+        "Google": "missing",
         "HF_TOKEN": "ok",
     }
     assert "secret" not in str(checks)
+
+
+def test_credentials_of_clouds_may_be_in_variables_or_files(tmp_path: Path) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text("[default]")
+    environment = {"HOME": str(tmp_path), "AZURE_OPENAI_AD_TOKEN": "secret", "CLOUDSDK_AUTH_ACCESS_TOKEN": ""}
+    checks = by_name(machine.key_checks(environment))
+    assert checks["Azure"].fact == "set in AZURE_OPENAI_AD_TOKEN"
+    assert checks["AWS"].fact == "set in ~/.aws/credentials"
+    assert (checks["Google"].state, "application-default login" in checks["Google"].remedy) == ("missing", True)
 
 
 def test_extras_name_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,40 @@
+"""Writes ``extra_headers`` and ``extra_query`` as text. Used by ``builders.providers.http_service``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlencode
+
+
+def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> dict[str, str]:
+    """Return ``headers`` as text, without those that are None.
+
+    The environment ``variable`` of an SDK may have more headers, one ``NAME: VALUE`` per line. ``headers`` have
+    priority over them.
+    """
+    lines = (os.environ.get(variable) or "").split("\n") if variable else []
+    pairs = [line.partition(":") for line in lines]
+    whole: dict[str, object] = {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
+    given = {name.lower() for name in headers or {}}
+    whole = {name: value for name, value in whole.items() if name.lower() not in given} | dict(headers or {})
+    return {name: str(value) for name, value in whole.items() if value is not None}
+
+
+def query_text(parameters: Mapping[str, object]) -> str:
+    """Return ``parameters`` as the query of a URL. A list repeats its parameter; None leaves it out.
+
+    Raises ``ValueError`` for a value that a query cannot hold.
+    """
+    return urlencode([(name, text) for name, value in parameters.items() for text in _query_texts(name, value)])
+
+
+def _query_texts(name: str, value: object) -> Iterator[str]:
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if one is not None and not isinstance(one, str | int | float):
+            raise ValueError(
+                f"extra_query.{name} is {one!r} ({type(one).__name__}); expected a text, a number, true, false or a "
+                "list of them"
+            )
+        if one is not None:
+            yield str(one).lower() if isinstance(one, bool) else str(one)
