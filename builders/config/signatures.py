@@ -44,10 +44,19 @@ def checked(value: Any, hint: Any, where: str) -> Any:
 
 
 def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | None:
-    """Return the keyword parameters of a class or function; None if it accepts any keyword (``**kwargs``)."""
+    """Return the keyword parameters of a class or function; None if it accepts any keyword (``**kwargs``).
+
+    A constructor with ``**settings: Unpack[SomeTypedDict]`` also has those parameters of its base that are keys of the
+    dictionary.
+    """
     parameters = dict(inspect.signature(target).parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return None
+        parent, names = _inherited_names(target)
+        inherited = keyword_parameters(parent) if parent else None
+        if inherited is None:
+            return None
+        own = {key: value for key, value in parameters.items() if value.kind is not value.VAR_KEYWORD}
+        return {**own, **{name: inherited[name] for name in names}}
     if inspect.isfunction(target) and has_positional(target):
         return {key: value for key, value in parameters.items() if value.kind is value.KEYWORD_ONLY}
     return {key: value for key, value in parameters.items() if value.kind is not value.VAR_POSITIONAL}
@@ -61,11 +70,28 @@ def has_positional(function: Constructor) -> bool:
 
 def hints_of(target: Constructor) -> dict[str, Any]:
     """Return the type of each parameter; {} if the annotations cannot be evaluated."""
+    parent, _ = _inherited_names(target)
+    return {**(hints_of(parent) if parent else {}), **_own_hints(target)}
+
+
+def _own_hints(target: Constructor) -> dict[str, Any]:
     function = target.__init__ if isinstance(target, type) else target
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError):
         return {}  # an annotation uses a name that is imported only for type checkers
+
+
+def _inherited_names(target: Constructor) -> tuple[type | None, tuple[str, ...]]:
+    """Return the base class and the keys of ``SomeTypedDict`` for ``**settings: Unpack[SomeTypedDict]``."""
+    if not isinstance(target, type):
+        return None, ()
+    for hint in _own_hints(target).values():
+        if typing.get_origin(hint) is typing.Unpack:
+            owner = next(place for place, one in enumerate(target.__mro__) if "__init__" in vars(one))
+            base = next(one for one in target.__mro__[owner + 1 :] if "__init__" in vars(one))
+            return base, tuple(typing.get_type_hints(typing.get_args(hint)[0]))
+    return None, ()
 
 
 def dataclass_of(hint: object) -> type | None:

@@ -86,15 +86,17 @@ def _file(module: str) -> Path | None:
 
 
 def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
-    """Yield the parameters of ``__init__``.
+    """Yield the inherited parameters that ``**settings: Unpack[…]`` of ``__init__`` names, and its other parameters.
 
     If the class has no ``__init__``, yield the inherited parameters and then, for a dataclass, its fields.
     """
+    inherited = [parameter for base in node.bases for parameter in _of_base(module, base)]
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+            names = _unpacked_names(module, item.args.kwarg)
+            yield from (parameter for parameter in inherited if parameter.name in names)
             yield from _parameters(module, item)
             return
-    inherited = [parameter for base in node.bases for parameter in _of_base(module, base)]
     if not _is_dataclass(node):
         yield from inherited
         return
@@ -102,6 +104,26 @@ def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
     for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             yield _parameter(module, item.target.id, item.annotation, item.value)
+
+
+def _unpacked_names(module: str, keywords: ast.arg | None) -> set[str]:
+    """Return the keys of ``SomeTypedDict`` in ``**settings: Unpack[SomeTypedDict]``; no names for other parameters."""
+    match keywords:
+        case ast.arg(annotation=ast.Subscript(value=ast.Name(id="Unpack"), slice=ast.Name(id=name))):
+            return _keys(f"{module}.{name}")
+    return set()
+
+
+def _keys(target: str) -> set[str]:
+    """Return the keys of the ``TypedDict`` at the dotted path ``target``, with those of its bases."""
+    located = _located(target)
+    if located is None or not isinstance(located[1], ast.ClassDef):
+        return set()
+    module, typed = located[0], located[1]
+    keys = {
+        item.target.id for item in typed.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    }
+    return keys.union(*(_keys(f"{module}.{base.id}") for base in typed.bases if isinstance(base, ast.Name)))
 
 
 def _of_base(module: str, base: ast.expr) -> list[Parameter]:

@@ -7,13 +7,11 @@ google-auth.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from bestofn.builders.errors import require
-from bestofn.builders.providers.anthropic_messages import AnthropicMessages
-from bestofn.builders.records import JsonObject, Request
-from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages, ThinkingSettings
+from bestofn.builders.records import Request
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock, AsyncAnthropicVertex
@@ -28,12 +26,21 @@ VERTEX_REGIONS = {
 """The regions of Vertex whose host does not begin with their name."""
 
 
+class CloudSettings(ThinkingSettings, total=False):
+    """The settings of ``AnthropicCloud``; see ``AnthropicMessages``."""
+
+    cache: Literal["5m", "1h"] | None
+
+
 class AnthropicCloud(AnthropicMessages):
     """Claude in a cloud. The address of the service depends on its region."""
 
-    public_url = ""
+    key_required = False
     headers_variable = ""  # the SDK's clients for clouds do not read it
     usual_access: str  # what to check if the SDK fetches the credentials; ``key`` is the key of the settings
+
+    def __init__(self, *, cache: Literal["5m", "1h"] | None = None, **settings: Unpack[ThinkingSettings]) -> None:
+        super().__init__(cache=cache, transport="sdk", **settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return no header; the SDK sends the credentials, and the version of the API is in the body."""
@@ -64,44 +71,16 @@ class BedrockMessages(AnthropicCloud):
     def __init__(
         self,
         *,
-        model: str,
         region: str | None = None,
         profile: str | None = None,
-        base_url: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
-        thinking: Literal["adaptive", "disabled"] | None = None,
-        temperature: Literal["omit", "send"] = "omit",
-        cache: Literal["5m", "1h"] | None = None,
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(),
-        free: bool | None = None,
-        raw_log: str | None = None,
+        **settings: Unpack[CloudSettings],
     ) -> None:
         self._profile = profile
         self._region = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         if not self._region:
             self._region = _region_of(profile)
-        super().__init__(
-            model=model,
-            base_url=base_url
-            or os.environ.get(self.url_variable)
-            or f"https://bedrock-runtime.{self._region}.amazonaws.com",
-            service=service,
-            api_key=api_key,
-            thinking=thinking,
-            temperature=temperature,
-            cache=cache,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            free=free,
-            raw_log=raw_log,
-            transport="sdk",
-        )
+        self.public_url = f"https://bedrock-runtime.{self._region}.amazonaws.com"
+        super().__init__(**settings)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body. Bedrock reads beta features from the body, not from the header."""
@@ -139,21 +118,9 @@ class VertexMessages(AnthropicCloud):
     def __init__(
         self,
         *,
-        model: str,
         region: str | None = None,
         project: str | None = None,
-        base_url: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
-        thinking: Literal["adaptive", "disabled"] | None = None,
-        temperature: Literal["omit", "send"] = "omit",
-        cache: Literal["5m", "1h"] | None = None,
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(),
-        free: bool | None = None,
-        raw_log: str | None = None,
+        **settings: Unpack[CloudSettings],
     ) -> None:
         self._region = region or os.environ.get("CLOUD_ML_REGION") or ""
         variables = ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
@@ -163,22 +130,8 @@ class VertexMessages(AnthropicCloud):
         if not self._project:
             raise ValueError(f"project is not set; expected the id of a project, or {' or '.join(variables)}")
         host = VERTEX_REGIONS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
-        super().__init__(
-            model=model,
-            base_url=base_url or os.environ.get(self.url_variable) or f"https://{host}/v1",
-            service=service,
-            api_key=api_key,
-            thinking=thinking,
-            temperature=temperature,
-            cache=cache,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            free=free,
-            raw_log=raw_log,
-            transport="sdk",
-        )
+        self.public_url = f"https://{host}/v1"
+        super().__init__(**settings)
 
     def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicVertex:
         """Return the client of the official SDK with ``settings``."""

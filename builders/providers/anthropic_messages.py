@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.http_service import HttpBatchService, Transport
+from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, HttpSettings, Transport
 from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, Sampling, StopReason, Usage, content_text
-from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.provider import Batching, Mode, Reply
+from bestofn.builders.sampling.provider import Reply
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -41,6 +40,13 @@ STOP: Mapping[str, StopReason] = {
     "refusal": "refusal",
 }
 TOOL_CHOICE: Mapping[str, ToolChoiceParam] = {"none": {"type": "none"}, "required": {"type": "any"}}
+
+
+class ThinkingSettings(HttpSettings, total=False):
+    """Settings of ``AnthropicMessages``, which documents them. Claude in a cloud accepts them as well."""
+
+    thinking: Literal["adaptive", "disabled"] | None
+    temperature: Literal["omit", "send"]
 
 
 class AnthropicMessages(HttpBatchService):
@@ -71,37 +77,15 @@ class AnthropicMessages(HttpBatchService):
     def __init__(
         self,
         *,
-        model: str,
-        base_url: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = "5m",
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(),
-        mode: Mode = "online",
-        batching: Batching = Batching(),
-        free: bool | None = None,
-        raw_log: str | None = None,
         transport: Transport = "direct",
+        **settings: Unpack[BatchSettings],
     ) -> None:
         super().__init__(
-            model=model,
-            base_url=base_url,
-            service=service,
-            api_key=api_key,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            mode=mode,
-            batching=batching,
-            free=free,
-            raw_log=raw_log,
             transport=transport,
+            **settings,
         )
         self.thinking = thinking
         self.temperature = temperature

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from bestofn.builders.errors import AuthenticationError
+from bestofn.builders.providers.http_service import BatchSettings
 from bestofn.builders.providers.openai_chat import OpenAIChat
-from bestofn.builders.records import JsonObject
-from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.provider import Batching, Mode
 
 if TYPE_CHECKING:
     from openai import AsyncAzureOpenAI
@@ -39,40 +36,18 @@ class AzureOpenAI(OpenAIChat):
     def __init__(
         self,
         *,
-        model: str,
-        base_url: str | None = None,
         api_version: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens",
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(),
-        mode: Mode = "online",
-        batching: Batching = Batching(),
-        free: bool | None = None,
-        raw_log: str | None = None,
+        **settings: Unpack[BatchSettings],
     ) -> None:
         super().__init__(
-            model=model,
-            base_url=base_url,
-            service=service,
-            api_key=api_key,
             bearer=bearer,
             max_n=max_n,
             max_tokens_field=max_tokens_field,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            mode=mode,
-            batching=batching,
-            free=free,
-            raw_log=raw_log,
             transport="sdk",
+            **settings,
         )
         chosen = api_version or self._extra_query.get("api-version")  # the SDK sets this parameter in each request
         self._api_version = str(chosen or "") or os.environ.get("OPENAI_API_VERSION") or API_VERSION

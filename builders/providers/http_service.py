@@ -47,6 +47,28 @@ class Sender(Protocol):
         ...
 
 
+class HttpSettings(TypedDict, total=False):
+    """The settings that all providers of ``HttpService`` accept, which documents them."""
+
+    model: Required[str]
+    base_url: str | None
+    service: str | None
+    api_key: str | None
+    extra_headers: Mapping[str, object] | None
+    extra_query: Mapping[str, object] | None
+    extra_body: JsonObject | None
+    limits: RateLimits
+    free: bool | None
+    raw_log: str | None
+
+
+class BatchSettings(HttpSettings, total=False):
+    """The settings of the providers of ``HttpBatchService``, which documents them, without ``transport``."""
+
+    mode: Mode
+    batching: Batching
+
+
 class HttpService(ABC):
     """One endpoint of one service. A subclass builds requests (``body``) and parses replies (``answers``, ``usage``).
 
@@ -74,15 +96,15 @@ class HttpService(ABC):
         self,
         *,
         model: str,
-        base_url: str | None,
-        service: str | None,
-        api_key: str | None,
-        extra_headers: Mapping[str, object] | None,
-        extra_query: Mapping[str, object] | None,
-        extra_body: JsonObject | None,
-        limits: RateLimits,
-        free: bool | None,
-        raw_log: str | None,
+        base_url: str | None = None,
+        service: str | None = None,
+        api_key: str | None = None,
+        extra_headers: Mapping[str, object] | None = None,
+        extra_query: Mapping[str, object] | None = None,
+        extra_body: JsonObject | None = None,
+        limits: RateLimits = RateLimits(),
+        free: bool | None = None,
+        raw_log: str | None = None,
         max_n: int = 1,
     ) -> None:
         if not model:
@@ -261,22 +283,6 @@ def _digest(value: object) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=6).hexdigest()
 
 
-class HttpSettings(TypedDict, total=False):
-    """The keyword arguments of ``HttpService``, which documents them."""
-
-    model: Required[str]
-    base_url: Required[str | None]
-    service: Required[str | None]
-    api_key: Required[str | None]
-    extra_headers: Required[Mapping[str, object] | None]
-    extra_query: Required[Mapping[str, object] | None]
-    extra_body: Required[JsonObject | None]
-    limits: Required[RateLimits]
-    free: Required[bool | None]
-    raw_log: Required[str | None]
-    max_n: int
-
-
 class HttpBatchService(HttpService):
     """An ``HttpService`` with a batch API (see ``builders.sampling.provider.BatchProvider``) and an official SDK.
 
@@ -289,9 +295,15 @@ class HttpBatchService(HttpService):
     _tokens: BearerTokens | None = None  # the source of tokens that expire
 
     def __init__(
-        self, *, mode: Mode, batching: Batching, transport: Transport, **settings: Unpack[HttpSettings]
+        self,
+        *,
+        mode: Mode = "online",
+        batching: Batching = Batching(),
+        transport: Transport = "direct",
+        max_n: int = 1,
+        **settings: Unpack[HttpSettings],
     ) -> None:
-        super().__init__(**settings)
+        super().__init__(max_n=max_n, **settings)
         self.transport: Transport = transport
         if mode == "batch" and batching.patience_s <= 0:
             raise ValueError(

@@ -6,14 +6,14 @@ Selected with ``provider=ollama``; called by the sampler (``builders.sampling``)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import arguments_or_malformed, call, call_name
-from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.providers.http_service import HttpService, HttpSettings
 from bestofn.builders.providers.wire_values import content_of, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
-from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 
 STOP: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
@@ -39,31 +39,13 @@ class Ollama(HttpService):
     def __init__(
         self,
         *,
-        model: str,
-        base_url: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
         options: JsonObject | None = None,
         think: bool | None = None,
         keep_alive: str | None = None,
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(concurrency=8),
-        free: bool | None = None,
-        raw_log: str | None = None,
+        **settings: Unpack[HttpSettings],
     ) -> None:
         super().__init__(
-            model=model,
-            base_url=base_url,
-            service=service,
-            api_key=api_key,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            free=free,
-            raw_log=raw_log,
+            **settings,
         )
         self.options = dict(options or {})
         self.think = think

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import answer_parts
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.bearer_tokens import BearerTokens
-from bestofn.builders.providers.http_service import HttpBatchService, Transport
+from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, Transport
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
-from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.provider import Batching, Mode, Reply
+from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.samples import shared_usage
 
 if TYPE_CHECKING:
@@ -63,40 +62,18 @@ class OpenAIChat(HttpBatchService):
     def __init__(
         self,
         *,
-        model: str,
-        base_url: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(),
-        mode: Mode = "online",
-        batching: Batching = Batching(),
-        free: bool | None = None,
-        raw_log: str | None = None,
         transport: Transport = "direct",
+        **settings: Unpack[BatchSettings],
     ) -> None:
         super().__init__(
-            model=model,
-            base_url=base_url,
-            service=service,
-            api_key=api_key,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            mode=mode,
-            batching=batching,
-            free=free,
-            raw_log=raw_log,
             transport="sdk" if bearer else transport,
             max_n=max_n,
+            **settings,
         )
-        if api_key and bearer:
+        if bearer and settings.get("api_key"):
             raise ValueError("api_key and bearer are both set; expected one of them")
         self._tokens = BearerTokens(bearer) if bearer else None
         own = self.base_url == self.public_url

@@ -8,18 +8,17 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.http_service import HttpBatchService, Transport
+from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, Transport
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
-from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.provider import Batching, Mode, Reply
+from bestofn.builders.sampling.provider import Reply
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -57,38 +56,16 @@ class OpenAIResponses(HttpBatchService):
     def __init__(
         self,
         *,
-        model: str,
-        base_url: str | None = None,
-        service: str | None = None,
-        api_key: str | None = None,
         summary: str | None = None,
-        extra_headers: Mapping[str, object] | None = None,
-        extra_query: Mapping[str, object] | None = None,
-        extra_body: JsonObject | None = None,
-        limits: RateLimits = RateLimits(),
-        mode: Mode = "online",
-        batching: Batching = Batching(),
-        free: bool | None = None,
-        raw_log: str | None = None,
         transport: Transport = "direct",
+        **settings: Unpack[BatchSettings],
     ) -> None:
         super().__init__(
-            model=model,
-            base_url=base_url,
-            service=service,
-            api_key=api_key,
-            extra_headers=extra_headers,
-            extra_query=extra_query,
-            extra_body=extra_body,
-            limits=limits,
-            mode=mode,
-            batching=batching,
-            free=free,
-            raw_log=raw_log,
             transport=transport,
+            **settings,
         )
         self.summary = summary
-        self._chat = OpenAIChat(model=model, base_url=base_url, api_key=api_key, extra_body=extra_body)
+        self._chat = OpenAIChat(**settings)
         self._chat_only = False
         self._has_responses = False  # whether the server has answered with its Responses API
 
