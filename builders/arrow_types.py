@@ -62,6 +62,9 @@ class Schema(Protocol):
 class Column(Protocol):
     """The values of one column of a table."""
 
+    type: DataType
+
+    def cast(self, kind: DataType) -> Column: ...
     def to_pylist(self) -> list[Any]: ...
     def __len__(self) -> int: ...
 

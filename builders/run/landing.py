@@ -26,6 +26,7 @@ class LandingViews:
         self._out = out
         self._settings = settings
         self._written = 0  # the shards with lower numbers are in the tables
+        self._waiting: dict[int, tuple[Sequence[Row], int]] = {}  # number -> rows of a later shard, and their size
         self._views: ViewWriter | None = None
         self._score_parts: Sequence[str] = ()
         self._fits = True
@@ -33,14 +34,14 @@ class LandingViews:
     def add(self, number: int, rows: Sequence[Row], size: int, complete: Collection[int]) -> None:
         """Add the rows of shard ``number``, which have ``size`` bytes, as soon as all earlier shards are added.
 
-        ``complete`` are the numbers of the shards whose parts are complete. They are read if it is their turn.
+        ``complete`` are the numbers of the shards whose parts are complete. Rows stay in memory until it is the turn
+        of their shard. If they exceed ``shards.READ_BYTES``, the part is read again.
         """
-        while self._fits and (self._written == number or self._written in complete):
-            if self._written == number:
-                self._add_rows(rows, size)
-            else:
-                self._add_part(part_of(self._out, self._written))
-            self._written += 1
+        held = sum(waiting for _, waiting in self._waiting.values())
+        if self._fits and (number == self._written or held + size <= shards.READ_BYTES):
+            self._waiting[number] = rows, size
+        while self._fits and (self._written in self._waiting or self._written in complete):
+            self._add_next(part_of(self._out, self._written))
 
     def finish(self, parts: Sequence[Path], described: JsonObject) -> Mapping[str, int] | None:
         """Add the other shards of ``parts`` and publish the tables. Returns the rows by table.
@@ -48,8 +49,7 @@ class LandingViews:
         ``described`` is the manifest. Returns None if the tables must be written again.
         """
         while self._fits and self._written < len(parts):
-            self._add_part(parts[self._written])
-            self._written += 1
+            self._add_next(parts[self._written])
         if not self._fits or self._views is None:
             self.discard()
             return None
@@ -64,10 +64,13 @@ class LandingViews:
             self._views.__exit__(InterruptedError, InterruptedError(), None)
             self._views = None
 
-    def _add_part(self, part: Path) -> None:
-        for batch, size in shards.nested_batches([part]):
+    def _add_next(self, part: Path) -> None:
+        """Add the rows of the next shard, whose file is ``part``."""
+        waiting = self._waiting.pop(self._written, None)
+        for batch, size in [waiting] if waiting else shards.nested_batches([part]):
             if self._fits:
                 self._add_rows(batch, size)
+        self._written += 1
 
     def _add_rows(self, rows: Sequence[Row], size: int) -> None:
         score_parts = shards.score_parts_of(rows)

@@ -9,11 +9,11 @@ tables.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from bestofn.builders.arrow_types import DataType, Features, Field, RecordBatch, Table, arrow
+from bestofn.builders.arrow_types import Column, DataType, Features, Field, RecordBatch, Table, arrow
 from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_arrays import is_json, member, member_of_list, to_array
 
@@ -25,13 +25,19 @@ def to_table(rows: Iterable[Row], features: Features) -> Table:
 
     Raises ``pyarrow.ArrowInvalid`` or ``ArrowTypeError`` if a value does not fit the type of its column.
     """
+    rows = list(rows)
+    return table_of_columns([member(rows, name) for name in features], features)
+
+
+def table_of_columns(columns: Iterable[Sequence[object]], features: Features) -> Table:
+    """Convert the values of each column in ``features`` to a table. See ``to_table``."""
     pa = arrow()
     schema = features.arrow_schema
-    storage = pa.schema([_storage_field(field) for field in schema])
-    rows = list(rows)
-    arrays = [to_array(member(rows, field.name), features[field.name], field.type) for field in storage]
-    table: Table = pa.Table.from_arrays(arrays, schema=storage)
-    return table.cast(schema)
+    arrays: list[Column] = []
+    for values, field in zip(columns, schema, strict=True):
+        array = to_array(values, features[field.name], _storage_type(field.type))
+        arrays.append(array if array.type == field.type else array.cast(field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def from_table(table: RecordBatch, features: Features) -> list[dict[str, Any]]:

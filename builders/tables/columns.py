@@ -72,6 +72,10 @@ class PublishedTable(Generic[RecordT]):
         for record in self.records(query, settings):
             yield {column.name: column.value(record) for column in self.columns}
 
+    def values(self, records: Sequence[RecordT]) -> list[list[object]]:
+        """Return the values of ``records``, one list per column."""
+        return [list(map(column.value, records)) for column in self.columns]
+
 
 def features_of(columns: Iterable[Column[Any]]) -> Features:
     """Return the types of a table with these columns."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from bestofn.builders.arrow_types import (
 from bestofn.builders.errors import DamagedFile
 from bestofn.builders.records import Row
 from bestofn.builders.redaction.secrets import redacted_text
-from bestofn.builders.tables.arrow_rows import to_table
+from bestofn.builders.tables.arrow_rows import table_of_columns, to_table
 
 BUFFERED_ROWS = 500  # limit on the rows that a writer buffers as Python objects
 GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either limit; bytes in Arrow's memory format
@@ -139,6 +139,10 @@ class Writer:
         self._rows.append(row)
         if len(self._rows) >= BUFFERED_ROWS:
             self.flush()
+
+    def add_columns(self, columns: Sequence[Sequence[object]]) -> None:
+        """Add rows that are given as the values of each column."""
+        self.add_table(table_of_columns(columns, self.features))
 
     def add_table(self, table: Table) -> None:
         """Add the rows of an Arrow table to the current row group, and end the group if it is full."""

@@ -10,10 +10,10 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from bestofn.builders.arrow_types import Features
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
@@ -23,7 +23,7 @@ from bestofn.builders.tables.query_row import EMPTY, QueryRow
 from bestofn.builders.tables.reward_columns import with_reward_columns
 from bestofn.builders.tables.views import VIEWS
 
-BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # limits for all open files together: Python rows, bytes of row groups
+BUFFERED_RECORDS, BUFFERED_BYTES = 1000, 12 << 20  # limits for all open files together: records, bytes of row groups
 
 Writers = Mapping[tuple[str, str], Writer]
 """(table, side) -> its open writer."""
@@ -55,7 +55,7 @@ def write_views(
 
 
 class ViewWriter:
-    """A context manager that writes the published tables to the folder ``out``, row by row.
+    """A context manager that writes the published tables to the folder ``out``, as nested rows are added.
 
     ``score_parts`` are the names of the numeric parts of the scores, and ``has_margins`` says whether every pair has a
     margin. ``metadata`` must be set before the block ends. If the block raises an error, no file remains.
@@ -72,26 +72,30 @@ class ViewWriter:
     ) -> None:
         self.metadata: Mapping[str, str] | None = None
         self._settings = settings
-        self._read = 0  # bytes that were read since the writers were flushed
+        self._read = 0  # bytes that were read since the records were converted
         names = tuple(names)
-        self._tables: Tables = {name: VIEWS[name] for name in names}
-        if "candidates" in self._tables:
-            self._tables = {**self._tables, "candidates": with_reward_columns(score_parts)}
-        left_out = {} if has_margins else {"reward_model": ("margin",)}
+        tables = {name: VIEWS[name] for name in names}
+        if "candidates" in tables:
+            tables["candidates"] = with_reward_columns(score_parts)
+        if "reward_model" in tables and not has_margins:
+            tables["reward_model"] = _without_margin(tables["reward_model"])
         _delete_temporary_files(out, names)
+        self._tables: Tables = tables
         self._writers: Writers = {
             (name, side): Writer(
-                out / name / f"{side}.parquet", _features(self._tables[name], left_out), None, parquet_files.FILE_BYTES
+                out / name / f"{side}.parquet", features_of(table.columns), None, parquet_files.FILE_BYTES
             )
-            for name in names
-            for side in VIEWS[name].sides
+            for name, table in tables.items()
+            for side in table.sides
         }
+        self._records: dict[tuple[str, str], list[Any]] = {key: [] for key in self._writers}
         self._files = contextlib.ExitStack()
 
     def __enter__(self) -> ViewWriter:
         with contextlib.ExitStack() as opened:
             for writer in self._writers.values():
                 opened.enter_context(writer)
+            opened.push(self._convert_last_records)
             self._files = opened.pop_all()
         return self
 
@@ -107,15 +111,41 @@ class ViewWriter:
 
     def add_rows(self, rows: Iterable[Row], size: int) -> None:
         """Add nested rows, which have ``size`` bytes in Arrow's memory format."""
+        buffered = sum(map(len, self._records.values()))
         for row in rows:
             query = QueryRow(row, self._settings.system, reasoning=self._settings.reasoning)
-            _write_row(query, self._writers, self._tables, self._settings)
-            _limit_buffers(self._writers)
+            buffered += self._add_records(query)
+            if buffered >= BUFFERED_RECORDS:
+                self._convert_records()
+                buffered = 0
         self._read += size
         if self._read >= shards.READ_BYTES:
-            self._read = 0
-            for writer in self._writers.values():
-                writer.flush()
+            self._convert_records()
+
+    def _add_records(self, query: QueryRow) -> int:
+        """Add the records of one query to the tables of ``data`` and of its side. Returns how many there are."""
+        side, count = _side_of(query, self._settings.test_share), 0
+        for (name, of_side), buffered in self._records.items():
+            if of_side in ("data", side):
+                before = len(buffered)
+                buffered.extend(self._tables[name].records(query, self._settings))
+                count += len(buffered) - before
+        return count
+
+    def _convert_records(self) -> None:
+        """Convert the buffered records to Arrow's format, and write row groups until few bytes are buffered."""
+        self._read = 0
+        for key, records in self._records.items():
+            if records:
+                self._writers[key].add_columns(self._tables[key[0]].values(records))
+                records.clear()
+        writers = self._writers.values()
+        while sum(writer.buffered_bytes for writer in writers) >= BUFFERED_BYTES:
+            max(writers, key=lambda writer: writer.buffered_bytes).end_group()
+
+    def _convert_last_records(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._convert_records()
 
     def row_counts(self) -> dict[str, int]:
         """Delete empty test files and empty optional tables. Returns the number of rows of each remaining file.
@@ -125,10 +155,8 @@ class ViewWriter:
         return _delete_empty_files(self._writers)
 
 
-def _features(table: PublishedTable[Any], left_out: Mapping[str, Sequence[str]]) -> Features:
-    """Return the types of ``table`` without the columns that ``left_out`` lists for it."""
-    columns = [column for column in table.columns if column.name not in left_out.get(table.name, ())]
-    return features_of(columns)
+def _without_margin(table: PublishedTable[Any]) -> PublishedTable[Any]:
+    return replace(table, columns=[column for column in table.columns if column.name != "margin"])
 
 
 def side_of(row: Row, test_share: float) -> str:
@@ -171,30 +199,10 @@ def schema_metadata(run: JsonObject) -> dict[str, str]:
     }
 
 
-def _write_row(query: QueryRow, writers: Writers, tables: Tables, settings: TableSettings) -> None:
-    """Add the rows of one query to the ``data`` writers and to the writers of its side."""
-    side = _side_of(query, settings.test_share)
-    for (name, of_side), writer in writers.items():
-        if of_side in ("data", side):
-            for flat in tables[name].rows(query, settings):
-                writer.add(flat)
-
-
 def _side_of(query: QueryRow, test_share: float) -> str:
     prompt = json.dumps(query.stored_prompt, sort_keys=True, default=str)
     digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
     return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
-
-
-def _limit_buffers(writers: Writers) -> None:
-    """If all writers together exceed a limit, free the memory of one writer.
-
-    Too many buffered rows: flush the writer with most rows. Too many buffered bytes: end the largest row group.
-    """
-    if sum(writer.buffered_rows for writer in writers.values()) >= BUFFERED_ROWS:
-        max(writers.values(), key=lambda writer: writer.buffered_rows).flush()
-    if sum(writer.buffered_bytes for writer in writers.values()) >= BUFFERED_BYTES:
-        max(writers.values(), key=lambda writer: writer.buffered_bytes).end_group()
 
 
 def _delete_temporary_files(out: Path, names: Iterable[str]) -> None:
