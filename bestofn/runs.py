@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import Row
+from bestofn.builders.records import Message, Row
 
 Setting = Any
 """The value of a setting of ``bestofn build``."""
@@ -116,6 +116,8 @@ def build(
     from bestofn.builders.config.setting_words import settings_words
     from bestofn.scripts.build import check_answers, check_journal, run
 
+    if out is not None and Path(out).is_file():
+        raise ConfigError(f"out is {out}, which is a file; expected a folder. Nothing was written.")
     words, name = _dataset_words(dataset, out)
     folder = Path(out) if out is not None else Path("runs") / f"{name}-{provider}"
     words += [f"provider={provider}", f"n={n}", f"out={quoted(str(folder))}", *settings_words(settings)]
@@ -141,7 +143,7 @@ def pairs(dataset: str | Path | Iterable[Row], *, out: str | Path | None = None,
 
 
 def best_of(
-    prompt: str,
+    prompt: str | Sequence[Message],
     n: int = 8,
     *,
     provider: str = "pocket",
@@ -151,11 +153,15 @@ def best_of(
 ) -> list[dict[str, object]]:
     """Sample ``n`` answers to ``prompt`` and return them, best first: by verdict, then by score.
 
-    ``answer`` is the known answer, if there is one. The samples are kept in a run in ``runs/best_of``, so that the same
-    call requests nothing again.
+    ``answer`` is the known answer. Without it and without the setting ``verifier``, only the score decides. The samples
+    are kept in a run in ``runs/best_of``, so that the same call requests nothing again.
     """
     from bestofn.builders.analysis.best_answers import best_answers
 
+    if not prompt or (isinstance(prompt, str) and not prompt.strip()):
+        raise ConfigError("the prompt is empty; expected a text or a list of messages")
+    if answer is None and "verifier" not in settings:
+        settings.setdefault("verify_nothing", True)
     row = {"question": prompt, **({} if answer is None else {"answer": answer})}
     digest = hashlib.sha256(json.dumps([row, provider, settings], sort_keys=True, default=str).encode()).hexdigest()
     run = build([row], provider, n, out=out or Path("runs/best_of") / digest[:16], **settings)

@@ -239,7 +239,7 @@ VERIFY = Command(
     "verify",
     "add verdict columns to answers that you already have, without a run",
     "bestofn verify answers.parquet answer=completion reference=gold kind=math",
-    (Positional("FILE", "a Parquet or JSON Lines file, or the id of a dataset of the Hub"),),
+    (Positional("FILE", "a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub"),),
     {
         "answer": Setting(str, None, "the column with the answers of the model; null: found by its usual name"),
         "reference": Setting(str, None, "the column with the reference; null: found by its usual name"),

@@ -56,9 +56,23 @@ def test_what_is_no_row_is_refused(rows, tmp_path):
 
 
 @pytest.mark.slow
-def test_best_of_embedded_model(tmp_path):
-    best = bestofn.best_of("What is 3 + 4?", 2, answer="7", out=tmp_path / "best", sandbox="none", verifier="math")
+@pytest.mark.parametrize("settings", [{"answer": "7", "verifier": "math"}, {}], ids=["verified", "no answer"])
+def test_best_of_embedded_model(tmp_path, settings):
+    best = bestofn.best_of("What is 3 + 4?", 2, out=tmp_path / "best", sandbox="none", **settings)
     assert len(best) == 2
+
+
+@pytest.mark.parametrize("prompt", ["", " ", []])
+def test_an_empty_prompt_is_refused(prompt):
+    with pytest.raises(ConfigError, match="the prompt is empty"):
+        bestofn.best_of(prompt)
+
+
+def test_a_file_in_the_place_of_the_run_is_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ConfigError, match="which is a file; expected a folder"):
+        bestofn.build([{"question": "?", "answer": "1"}], out=tmp_path / "file")
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.sandbox

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 from bestofn.builders.arrow_types import arrow, features_of_schema, open_parquet, parquet_writer
 from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
+from bestofn.builders.sources.file_rows import csv_rows
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
 
@@ -54,8 +56,17 @@ class AnswerTable(Protocol):
     suffix: str
 
     @property
+    def identity(self) -> str:
+        """A text that changes when the rows change; "" if only the rows show it."""
+        ...
+
+    @property
     def columns(self) -> list[str]:
         """The names of the columns."""
+        ...
+
+    def digest(self, batch: Batch) -> str:
+        """Return a hash of the rows of ``batch``; "" if ``identity`` shows whether they change."""
         ...
 
     def batches(self, rows: int, skip: int) -> Iterator[Batch]:
@@ -131,6 +142,18 @@ class ArrowAnswers:
         self.dataset, self.path = dataset, path
 
     @property
+    def identity(self) -> str:
+        """The file and its time of change, or the fingerprint of a ``datasets.Dataset``; a stream has none."""
+        return _file_identity(self.path) if self.path else str(getattr(self.dataset, "_fingerprint", ""))
+
+    def digest(self, batch: Batch) -> str:
+        """Return a hash of the rows of a stream; "" for other tables."""
+        if self.identity:
+            return ""
+        copied = batch.take(list(range(batch.num_rows)))  # the buffers of a slice may have parts of other rows
+        return hashlib.blake2b(ArrowChunk.of(copied).stream, digest_size=16).hexdigest()
+
+    @property
     def columns(self) -> list[str]:
         """The names of the columns."""
         if self.path is None:
@@ -170,6 +193,30 @@ class ArrowAnswers:
                     writer.write_table(file.read(list(schema.names)).cast(schema))
 
 
+class CsvAnswers(ArrowAnswers):
+    """A CSV or TSV file. All columns are texts; the result is a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path=path)
+        self._file = path
+
+    def _rows(self) -> Iterator[Row]:
+        return csv_rows([self._file], "\t" if self._file.suffix == ".tsv" else ",")
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns. A file without rows has none."""
+        return list(next(self._rows(), {}))
+
+    def batches(self, rows: int, skip: int) -> Iterator[Batch]:
+        """Yield Arrow tables of at most ``rows`` rows, without the first ``skip`` tables."""
+        pa = arrow()
+        schema = pa.schema([(name, pa.string()) for name in self.columns])
+        lines = islice(self._rows(), skip * rows, None)
+        while batch := list(islice(lines, rows)):
+            yield pa.Table.from_pylist(batch, schema)
+
+
 @dataclass(frozen=True, slots=True)
 class JsonChunk:
     """Lines of a JSON Lines file with their numbers."""
@@ -200,7 +247,7 @@ class JsonChunk:
         columns = zip(*values.values(), strict=True)
         rows = ({**row, **dict(zip(values, one, strict=True))} for row, one in zip(self.rows(()), columns, strict=True))
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        return lines.encode("utf-8", "replace")
+        return lines.encode("utf-8", "backslashreplace")  # the escape of a lone surrogate in JSON
 
 
 class JsonAnswers:
@@ -210,6 +257,15 @@ class JsonAnswers:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def identity(self) -> str:
+        """The file and its time of change."""
+        return _file_identity(self.path)
+
+    def digest(self, batch: Batch) -> str:
+        """Return "", because ``identity`` shows whether the rows change."""
+        return ""
 
     @property
     def columns(self) -> list[str]:
@@ -244,21 +300,31 @@ class JsonAnswers:
             os.fsync(file.fileno())
 
 
+FILES: Mapping[str, Callable[[Path], AnswerTable]] = {".jsonl": JsonAnswers, ".csv": CsvAnswers, ".tsv": CsvAnswers}
+
+
 def answer_table(source: object, split: str | None = None) -> AnswerTable:
-    """Open ``source``: a Parquet or JSON Lines file, a dataset of the Hub, or a ``datasets.Dataset``."""
+    """Open ``source``: a Parquet, JSON Lines or CSV file, a dataset of the Hub, or a ``datasets.Dataset``."""
     if not isinstance(source, str | Path):
         return ArrowAnswers(_dataset(source))
     path = Path(source).expanduser()
     if path.suffix == ".parquet" and path.is_file():
         return ArrowAnswers(path=path)
-    if path.suffix == ".jsonl" and path.is_file():
-        return JsonAnswers(path)
-    if path.exists() or path.suffix in (".parquet", ".jsonl", ".json", ".csv", ".gz", ".zst") or path.is_absolute():
-        found = "it has another form" if path.exists() else "there is no such file"
-        raise ConfigError(f"{path}: {found}; expected a .parquet or .jsonl file, or the id of a dataset of the Hub.")
+    if path.suffix in FILES and path.is_file():
+        return FILES[path.suffix](path)
+    if path.exists() or path.suffix in (".parquet", ".json", ".gz", ".zst", *FILES) or path.is_absolute():
+        problem = "it has another form" if path.exists() else "there is no such file"
+        raise ConfigError(
+            f"{path}: {problem}; expected a .parquet, .jsonl, .csv or .tsv file, or the id of a dataset of the Hub."
+        )
     from bestofn.builders.sources.rows import hub_stream
 
     return ArrowAnswers(hub_stream(str(source), split))
+
+
+def _file_identity(path: Path) -> str:
+    status = path.stat()
+    return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
 
 
 def _dataset(source: object) -> Batch:

@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, Chunk, answer_table
@@ -20,6 +21,7 @@ from bestofn.builders.api.verdict_columns import Encoded
 from bestofn.builders.api.workers import CHUNK, VerifierWorkers
 from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.atomic_text import write_text
 
 PART_ROWS = 5_000
@@ -52,7 +54,7 @@ def verify_dataset(
 ) -> Batch:
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
 
-    ``dataset`` is a ``datasets.Dataset``, rows, a Parquet or JSON Lines file, or the id of a dataset of the Hub.
+    ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
     ``columns`` maps ``answer``, ``reference`` and ``question`` to columns; the others are found by their usual names.
     With ``out``, the result is also that file, and the same call resumes an interrupted one.
     """
@@ -61,10 +63,7 @@ def verify_dataset(
     folder = Path(out).parent if out else Path(tempfile.mkdtemp(prefix="bestofn-verified-"))
     table = answer_table(dataset, split)
     path = Path(out) if out else folder / f"verified{table.suffix}"
-    identity = getattr(getattr(table, "dataset", None), "_fingerprint", None) or _identity(dataset)
-    done = verify_table(
-        table, path, columns or {}, kind, identity, workers, overwrite=overwrite, sandbox=sandbox, **settings
-    )
+    done = verify_table(table, path, columns or {}, kind, workers, overwrite=overwrite, sandbox=sandbox, **settings)
     return datasets.load_dataset(
         "parquet" if table.suffix == ".parquet" else "json", data_files=str(done.path), split="train"
     )
@@ -75,7 +74,6 @@ def verify_table(
     out: Path,
     given: Mapping[str, str | None],
     kind: str = "",
-    identity: str = "",
     workers: int = 2,
     *,
     overwrite: bool = False,
@@ -83,8 +81,8 @@ def verify_table(
 ) -> Verified:
     """Write ``table`` with verdict columns to ``out``.
 
-    Finished parts are in the folder ``OUT.parts`` until all are done. They are used again if ``identity``, columns and
-    settings are the same. Raises ``ConfigError`` if the columns are unclear, or if the table already has verdicts.
+    Finished parts are in the folder ``OUT.parts`` until all are done. They are used again if rows, columns and settings
+    are the same. Raises ``ConfigError`` if the columns are unclear, or if the table already has verdicts.
     """
     if out.suffix != table.suffix:
         raise ConfigError(f"out is {out}; expected a file whose name ends with {table.suffix}, as the input")
@@ -93,7 +91,7 @@ def verify_table(
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
     columns = answer_columns([name for name in present if name not in TYPES], given)
     kind = kind or columns.kind
-    facts = [identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS]
+    facts = [table.identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS]
     parts = out.with_name(f"{out.name}.parts")
     _refuse_other_files(parts)
     busy = f"another process writes {out}. Wait until it ends, or set out=… to another file."
@@ -106,16 +104,16 @@ def verify_table(
 
 def _written(table: AnswerTable, parts: Path, columns: AnswerColumns, workers: VerifierWorkers) -> Counter[str]:
     """Verify what has no finished part, write it as parts, and return how many answers have each outcome."""
-    done = finished_parts(parts)
+    done = _unchanged_parts(table, parts)
     outcomes = Counter[str]()
     for part in done:
-        outcomes.update(json.loads(_counts(part).read_text()))
+        outcomes.update(_facts(part)["outcomes"])
     with workers as opened, _progress(sum(outcomes.values())) as progress:
         batches = table.batches(PART_ROWS, skip=len(done))
-        for number, chunks in enumerate(_verified(table, batches, columns, opened), len(done)):
+        for number, (chunks, digest) in enumerate(_verified(table, batches, columns, opened), len(done)):
             counts = sum((Counter(chunk.outcomes) for chunk in chunks), Counter[str]())
             part = parts / f"{number:06d}"
-            write_text(_counts(part), json.dumps(counts))
+            write_text(_facts_file(part), json.dumps({"outcomes": counts, "rows": digest}))
             table.write([chunk.data for chunk in chunks], parts / "part.tmp")
             os.replace(parts / "part.tmp", part)
             outcomes.update(counts)
@@ -136,33 +134,48 @@ def _join(table: AnswerTable, parts: Path, out: Path) -> None:
 
 def _verified(
     table: AnswerTable, batches: Iterable[Batch], columns: AnswerColumns, workers: VerifierWorkers
-) -> Iterator[list[Encoded]]:
-    """Yield the verified chunks of each batch. Batches are read a little in advance."""
-    sizes: deque[int] = deque()
+) -> Iterator[tuple[list[Encoded], str]]:
+    """Yield the verified chunks of each batch, and its digest. Batches are read a little in advance."""
+    started: deque[tuple[int, str]] = deque()  # number of chunks and digest of each batch
 
     def chunks() -> Iterator[Chunk]:
         for batch in batches:
             read = list(table.chunks(batch, CHUNK))
-            sizes.append(len(read))
+            started.append((len(read), table.digest(batch)))
             yield from read
 
     verified: list[Encoded] = []
     for chunk in workers.verify_chunks(chunks(), columns):
         verified.append(chunk)
-        if len(verified) == sizes[0]:
-            yield verified
+        if len(verified) == started[0][0]:
+            yield verified, started.popleft()[1]
             verified = []
-            sizes.popleft()
 
 
 def finished_parts(parts: Path) -> list[Path]:
     """Return the files of the finished parts, in order."""
-    return sorted(file for file in parts.glob("[0-9]*") if not file.suffix and _counts(file).is_file())
+    return sorted(file for file in parts.glob("[0-9]*") if not file.suffix and _facts_file(file).is_file())
 
 
-def _counts(part: Path) -> Path:
-    """Return the file with the outcomes of ``part``, which is written before the part."""
+def _unchanged_parts(table: AnswerTable, parts: Path) -> list[Path]:
+    """Return the finished parts, in order. Parts whose rows are no longer those of ``table`` are deleted."""
+    done = finished_parts(parts)
+    if table.identity:
+        return done
+    pairs = zip(done, table.batches(PART_ROWS, skip=0), strict=False)
+    kept = sum(1 for _ in takewhile(lambda pair: _facts(pair[0])["rows"] == table.digest(pair[1]), pairs))
+    for part in done[kept:]:
+        part.unlink()
+    return done[:kept]
+
+
+def _facts_file(part: Path) -> Path:
+    """Return the file with the outcomes and the digest of ``part``, which is written before the part."""
     return part.with_suffix(".json")
+
+
+def _facts(part: Path) -> JsonObject:
+    return json.loads(_facts_file(part).read_text())
 
 
 def _refuse_other_files(parts: Path) -> None:
@@ -186,18 +199,9 @@ def _clear_unless(parts: Path, fingerprint: str) -> None:
     write_text(marker, fingerprint)
 
 
-def _identity(source: object) -> str:
-    """Return a text that changes when the file ``source`` changes."""
-    path = Path(str(source)).expanduser()
-    if not path.is_file():
-        return str(source)
-    status = path.stat()
-    return f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
-
-
 def verify_file(source: str, out: Path, split: str | None = None, **more: Setting) -> Verified:
     """Verify the answers in a file or a dataset of the Hub, and write them with verdict columns to ``out``."""
-    return verify_table(answer_table(source, split), out, identity=_identity(source), **more)
+    return verify_table(answer_table(source, split), out, **more)
 
 
 def _progress(initial: int) -> Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence, Set
 from typing import cast
@@ -20,6 +21,13 @@ MESSAGE_KEYS = frozenset({"content", "tool_calls", "function_call"})
 """A message has at least one of these keys."""
 TEXT_KINDS = frozenset({"math", "math_verify", "short_answer", "choice"})
 """Kinds whose reference is a text, a number, or a list of accepted texts."""
+CHECKS = {
+    "regex": '{"matches": ["abc"], "rejects": ["abd"]}: the texts that the pattern in the answer must match or not',
+    "shell": '{"files": {"a.txt": "…"}, "stdout": "…"}',
+    "dialogue": '{"state": {…}, "actions": […]}',
+    "reasoning_gym": '{"task": "…", "seed": 0, "index": 0, "question": "…"}',
+}
+"""Kind -> an example of its reference, for the kinds whose reference is an object."""
 VERIFIER_OF_KIND = {"tool_calling": "tool"}
 """Kind -> verifier, if the names differ."""
 
@@ -77,7 +85,7 @@ def reference_of(
         raise ConfigError(
             f"the reference is an object with {', '.join(map(str, dict(cast('JsonObject', value))))}. Set kind=…"
         )
-    return Reference(checks={kind: value})
+    return Reference(checks={kind: _check(value, kind)})
 
 
 def candidate_of(answer: str | Sequence[Message] | Message | None, index: int = 0) -> Candidate:
@@ -104,6 +112,17 @@ def _final(value: object) -> str:
         raise ConfigError(f"the reference is a {type(value).__name__}; expected a text, a number, or a list of these")
     text = str(value)
     return last_boxed(text) or after_hashes(text) or text
+
+
+def _check(value: object, kind: str) -> object:
+    """Return the check of ``kind``, an object if ``CHECKS`` describes one; it may be JSON text."""
+    if kind not in CHECKS:
+        return value
+    with contextlib.suppress(ValueError):
+        value = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"the reference of kind={kind} is {value!r:.100}; expected an object such as {CHECKS[kind]}")
+    return value
 
 
 def _tests(value: object, entry_point: str, question: str) -> CodeTests:

@@ -10,7 +10,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from bestofn.builders.api.queries import AUTO, VERIFIER_OF_KIND, candidate_of, query_of
 from bestofn.builders.concurrency.event_loop import Loop
@@ -128,7 +128,12 @@ class VerifierSession:
         node = self.config["verifier"]
         if domain:
             node = {**node, "domains": {domain: node["domains"][domain]} if domain in node["domains"] else {}}
-        verifier = cast("Verifier", objects.build(node, "verifier"))
+        verifier = objects.build(node, "verifier")
+        if not isinstance(verifier, Verifier):
+            raise ConfigError(
+                f"kind={self.kind} is a {type(verifier).__name__}, which does not verify answers; expected for example "
+                "math, code or short_answer"
+            )
         self._stack.enter_context(self._opened_loop().open(*objects.opened_in_order))
         return verifier
 

@@ -11,6 +11,7 @@ from typing import Any
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.recorded_dialogue import recorded_dialogue
 from bestofn.builders.records import Candidate, JsonObject, Query
+from bestofn.builders.sources.columns import present
 
 TEXT_KEYS = ("response", "completion", "text", "generated_text", "output")
 
@@ -57,9 +58,9 @@ class Recorded:
 
 
 def _is_null(answer: object) -> bool:
-    """Return whether ``answer`` is null, or a message whose content is null and that has no tool call."""
+    """Return whether ``answer`` is null or NaN, or a message whose content is null and that has no tool call."""
     if not isinstance(answer, Mapping):
-        return answer is None
+        return present(answer) is None
     given = [answer.get(key) for key in (*TEXT_KEYS, "tool_calls", "function_call")]
     return "content" in answer and answer["content"] is None and not any(given)
 

@@ -277,3 +277,48 @@ def test_the_command_says_what_could_not_be_verified(tmp_path, capsys, answers, 
     printed = capsys.readouterr()
     assert "could not be verified. The column verification_explanation" in printed.out + printed.err
     assert end is None or end.value.code == 6
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_the_command_verifies_a_table_of_texts(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(api, "PART_ROWS", 4)
+    file, mark = tmp_path / f"answers{suffix}", {".csv": ",", ".tsv": "\t"}[suffix]
+    lines = ["id", "completion", "answer"], *(["007", row["completion"], row["answer"]] for row in ROWS)
+    file.write_text("".join(mark.join(line) + "\n" for line in lines))
+    command.main([str(file), "kind=math", "workers=0"])
+    written = pq.read_table(tmp_path / "answers-verified.parquet").to_pylist()
+    assert [row["verification_status"] for row in written] == EXPECTED
+    assert {row["id"] for row in written} == {"007"}
+
+
+def test_parts_of_a_stream_are_used_again_only_for_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(api, "PART_ROWS", 3)
+    out = tmp_path / "out.parquet"
+    monkeypatch.setattr(ArrowAnswers, "join", lambda self, parts, path: parts[99])
+    with pytest.raises(IndexError):
+        api.verify_dataset(Dataset.from_list(ROWS).to_iterable_dataset(), kind="math", workers=0, out=out)
+    monkeypatch.undo()
+    monkeypatch.setattr(api, "PART_ROWS", 3)
+    changed = [*ROWS[:3], {**ROWS[3], "completion": "\\boxed{4}"}, *ROWS[4:]]
+    files = []
+    monkeypatch.setattr(ArrowAnswers, "write", recorded_write(files))
+    verified = api.verify_dataset(Dataset.from_list(changed).to_iterable_dataset(), kind="math", workers=0, out=out)
+    assert verified["verification_status"] == ["pass", "fail", "pass", "pass", *EXPECTED[4:]]
+    assert len(files) == 3, "the first part is used again"
+
+
+def recorded_write(files):
+    real = ArrowAnswers.write
+
+    def write(self, chunks, path):
+        files.append(path)
+        real(self, chunks, path)
+
+    return write
+
+
+def test_lone_surrogates_in_other_columns_are_kept(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps({**ROWS[0], "note": "a\ud800b"}) + "\n")
+    command.main([str(file), "kind=math", "workers=0", "in_place=true"])
+    assert json.loads(file.read_text())["note"] == "a\ud800b"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 
@@ -188,3 +189,20 @@ def test_an_unknown_setting_ends_the_reward_with_workers():
     reward = bestofn.grpo_reward("math", workers=1, roundng="strict")
     with contextlib.closing(reward), pytest.raises(ConfigError, match="did you mean 'rounding'"):
         reward(["?"], ["\\boxed{2}"], solution=["2"])
+
+
+@pytest.mark.parametrize("reference", ["^a.c$", ["abc"], 5])
+def test_a_reference_that_is_not_the_object_of_its_kind_is_refused(reference):
+    with pytest.raises(ConfigError, match=r"kind=regex is .*expected an object such as .*matches"):
+        bestofn.verify("^a.c$", reference, kind="regex")
+
+
+@pytest.mark.parametrize("form", [dict, json.dumps])
+def test_the_check_of_a_kind_may_be_json(form):
+    texts = {"matches": ["abc"], "rejects": ["abd"]}
+    assert bestofn.verify("`a.c`", form(texts), kind="regex").outcome == "pass"
+
+
+def test_a_classifier_is_no_kind():
+    with pytest.raises(ConfigError, match="kind=refusals is a RefusalClassifier, which does not verify answers"):
+        bestofn.verify("x", "5", kind="refusals")

@@ -52,7 +52,7 @@ def test_a_value_that_is_no_answer_is_refused(answer: Any) -> None:
         Recorded().answers_for(query(answer))
 
 
-@pytest.mark.parametrize("null", [None, {"role": "assistant", "content": None}])
+@pytest.mark.parametrize("null", [None, float("nan"), {"role": "assistant", "content": None}])
 def test_a_null_answer_is_left_out_and_counted(null: Any) -> None:
     asked = query("3", null, "4")
     assert [(one.index, one.text) for one in Recorded().answers_for(asked)] == [(0, "3"), (1, "4")]
