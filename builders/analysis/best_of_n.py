@@ -9,6 +9,7 @@ computes the curves.
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from array import array
 from collections import Counter
@@ -19,6 +20,7 @@ from typing import TypedDict
 import numpy as np
 
 from bestofn.builders.analysis.curves import Curve, Curves, CurvesOverK
+from bestofn.builders.analysis.pools import QUERIES_AT_ONCE
 from bestofn.builders.analysis.query_records import CandidateRecord, QueryRecord, query_records
 from bestofn.builders.analysis.run_figures import truth_of_best
 from bestofn.builders.analysis.score_curves import ScoreAnalysis, ScoreCurves, gold_scores, scored_samples
@@ -142,9 +144,10 @@ def analyze(
     over_k = CurvesOverK(sizes, ks, seed=seed)
     by_score = ScoreCurves(scored, ks, gold=gold_scores(query_records(gold)) if gold else None, seed=seed)
     if over_k.ks or by_score.ks:
-        for query in query_records(path):
-            over_k.add(query)
-            by_score.add(query)
+        queries = query_records(path)
+        while batch := list(itertools.islice(queries, QUERIES_AT_ONCE)):
+            over_k.add(batch)
+            by_score.add(batch)
     curves = over_k.to_json(resamples=resamples)
     return {
         "run": path.name,

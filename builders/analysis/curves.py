@@ -1,21 +1,21 @@
 """Computes the curves of a best-of-N analysis of one run: accuracy, reward and time for each number of samples k.
 
-``analysis.best_of_n`` adds one query at a time. Queries with fewer candidates than the largest k are left out.
+``analysis.best_of_n`` adds the queries in batches. Queries with fewer candidates than the largest k are left out.
 The largest k is chosen so that at least 95 % of the queries remain.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import numpy as np
 
-from bestofn.builders.analysis.query_records import CandidateRecord, QueryRecord
+from bestofn.builders.analysis.pools import Flags, MeansOverK, Pool, complete, over_k, pools_of
+from bestofn.builders.analysis.query_records import QueryRecord
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.intervals import RunningMean
+from bestofn.builders.statistics.subsets import Floats, Integers, best_of_k, expected_max, majority_at_k, row_sums
 
 MAJORITY_RESAMPLES = 100  # random subsets per query and k
 
@@ -54,23 +54,20 @@ class CurvesOverK:
         self.ks = estimators.steps_up_to(self._largest, wanted)
         self.queries = sum(count for size, count in sizes.items() if size >= self._largest) if self._largest else 0
         self._seed = seed
-        self._lines: dict[str, list[RunningMean]] = {}
+        self._means = MeansOverK(self.ks, seed)
 
-    def add(self, query: QueryRecord) -> None:
-        """Add one query. A query with fewer candidates than the largest k is ignored."""
-        candidates = query.counting
-        if not self.ks or len(candidates) < self._largest:
-            return
-        for name, points in curves_of_query(candidates, self.ks, self._seed).items():
-            line = self._lines.setdefault(name, [RunningMean(self._seed) for _ in self.ks])
-            for values, point in zip(line, points, strict=True):
-                values.add(point)
+    def add(self, queries: Sequence[QueryRecord]) -> None:
+        """Add ``queries``. Those with fewer candidates than the largest k are ignored."""
+        used = [counting for query in queries if self.ks and len(counting := query.counting) >= self._largest]
+        self._means.add(
+            len(used), ((pool.places, curves_of_pool(pool, self.ks, self._seed)) for pool in pools_of(used))
+        )
 
     def to_json(self, *, resamples: int) -> Curves:
         """Return the curves that could be computed for every query."""
         lines = {
             name: _curve(line, resamples, self._seed)
-            for name, line in self._lines.items()
+            for name, line in self._means.lines().items()
             if line[0].count == self.queries
         }
         return {
@@ -81,68 +78,41 @@ class CurvesOverK:
         }
 
 
-def curves_of_query(candidates: Sequence[CandidateRecord], ks: Sequence[int], seed: int) -> dict[str, list[float]]:
-    """Return the curves of one query by name. A curve is omitted if a candidate lacks the data, such as a reward."""
-    marks = [candidate.right for candidate in candidates]
-    n, right = len(marks), sum(marks)
-    curves = {
-        "pass_at_k": [estimators.pass_at_k(n, right, k) for k in ks],
-        "pass_hat_k": [estimators.pass_hat_k(n, right, k) for k in ks],
-    }
-    seconds = [candidate.seconds for candidate in candidates if candidate.seconds is not None]
-    if len(seconds) == n:
-        curves["seconds"] = [k * sum(seconds) / n for k in ks]
-    rewards = [candidate.reward for candidate in candidates if candidate.reward is not None]
-    if len(rewards) == n:
-        curves |= _by_reward(rewards, marks, ks)
-    clusters = [candidate.answer_cluster for candidate in candidates if candidate.answer_cluster is not None]
-    if len(clusters) == n:
-        if len(rewards) == n:
-            curves["kl_estimate"] = _kl_estimate(rewards, clusters, ks)
-        curves["majority"] = list(_majority(_first_places(clusters), tuple(marks), tuple(ks), seed))
-        if len(rewards) == n:
-            curves["weighted_majority"] = _weighted_majority(rewards, clusters, marks, ks, seed)
-    return curves
-
-
-def _by_reward(rewards: Sequence[float], marks: Sequence[bool], ks: Sequence[int]) -> dict[str, list[float]]:
-    scored = list(zip(rewards, map(float, marks), strict=True))
+def curves_of_pool(pool: Pool, ks: Sequence[int], seed: int) -> dict[str, Floats]:
+    """Return the curves by name (queries × values of k). A row is NaN if a candidate lacks the data."""
+    right = pool.numbers(lambda one: one.right)
+    rewards, seconds = pool.numbers(lambda one: one.reward), pool.numbers(lambda one: one.seconds)
+    scored, n, passes = complete(rewards), right.shape[1], right.sum(axis=1).astype(int)
     return {
-        "best_by_reward": [estimators.best_of_k(scored, k) for k in ks],
-        "reward_of_best": [estimators.expected_max(rewards, k) for k in ks],
+        "pass_at_k": np.array([[estimators.pass_at_k(n, c, k) for k in ks] for c in range(n + 1)])[passes],
+        "pass_hat_k": np.array([[estimators.pass_hat_k(n, c, k) for k in ks] for c in range(n + 1)])[passes],
+        "seconds": over_k(ks, complete(seconds), lambda k: k * row_sums(seconds) / n),
+        "best_by_reward": over_k(ks, scored, lambda k: best_of_k(rewards, right, k)),
+        "reward_of_best": over_k(ks, scored, lambda k: expected_max(rewards, k)),
+        **_curves_by_answer(pool, right.astype(bool), rewards, ks, seed),
     }
 
 
-def _kl_estimate(rewards: Sequence[float], clusters: Sequence[str], ks: Sequence[int]) -> list[float]:
-    n, sizes = len(clusters), Counter(clusters)
-    return [
-        estimators.best_of_k(
-            [(reward, estimators.kl_estimate(k, sizes[c] / n)) for reward, c in zip(rewards, clusters, strict=True)], k
-        )
-        for k in ks
-    ]
+def _curves_by_answer(pool: Pool, right: Flags, rewards: Floats, ks: Sequence[int], seed: int) -> dict[str, Floats]:
+    """Return the curves that need the answer of each candidate."""
+    answers, known = pool.answers()
+    scored = known & complete(rewards)
+
+    def majority(votes: Floats, k: int) -> Floats:
+        return majority_at_k(answers, right, k, votes, resamples=MAJORITY_RESAMPLES, seed=seed)
+
+    return {
+        "kl_estimate": over_k(ks, scored, lambda k: best_of_k(rewards, _divergences(answers, k), k)),
+        "majority": over_k(ks, known, lambda k: majority(np.ones(right.shape), k)),
+        "weighted_majority": over_k(ks, scored, lambda k: majority(1.0 / (1.0 + np.exp(-rewards)), k)),
+    }
 
 
-def _weighted_majority(
-    rewards: Sequence[float], clusters: Sequence[str], marks: Sequence[bool], ks: Sequence[int], seed: int
-) -> list[float]:
-    """Return the accuracy of the majority vote per k; votes are weighted by the logistic function of the reward."""
-    weights = [1.0 / (1.0 + float(np.exp(-reward))) for reward in rewards]
-    return [
-        estimators.majority_at_k(clusters, marks, k, weights=weights, resamples=MAJORITY_RESAMPLES, seed=seed)
-        for k in ks
-    ]
-
-
-def _first_places(clusters: Sequence[Hashable]) -> tuple[int, ...]:
-    """Number the clusters in order of first occurrence: a, b, a, c → 0, 1, 0, 2."""
-    places: dict[Hashable, int] = {}
-    return tuple(places.setdefault(cluster, len(places)) for cluster in clusters)
-
-
-@lru_cache(maxsize=1 << 14)
-def _majority(clusters: tuple[int, ...], marks: tuple[bool, ...], ks: tuple[int, ...], seed: int) -> tuple[float, ...]:
-    return tuple(estimators.majority_at_k(clusters, marks, k, resamples=MAJORITY_RESAMPLES, seed=seed) for k in ks)
+def _divergences(answers: Integers, k: int) -> Floats:
+    """Return the divergence of each candidate. The probability of its answer is the share of candidates with it."""
+    n = answers.shape[1]
+    sizes = (answers[:, :, None] == answers[:, None, :]).sum(axis=2)
+    return np.array([estimators.kl_estimate(k, size / n) for size in range(1, n + 1)])[sizes - 1]
 
 
 def _curve(line: Sequence[RunningMean], resamples: int, seed: int) -> Curve:

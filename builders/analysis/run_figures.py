@@ -28,6 +28,7 @@ from bestofn.builders.records import Row
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.descriptive import Moments, share
 from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootstrap_interval
+from bestofn.builders.statistics.subsets import best_of_k
 from bestofn.builders.tables import candidate_table, shards
 
 OUTCOMES = ("pass", "fail", "abstain", "error")
@@ -258,7 +259,8 @@ class RunFigures:
         largest, values = estimators.largest_k(sizes), RunningMean()
         for pool, count in pools.items():
             if pool.size >= largest and len(scored := pool.scored) >= k:
-                values.add(estimators.best_of_k(scored, k), count)
+                ranks, shares = np.array(scored, np.float64).T
+                values.add(float(best_of_k(ranks[None], shares[None], k)[0]), count)
         if not values.count:
             return None
         return estimators.CurvePoint(k, values.mean, *values.interval(), values.count)

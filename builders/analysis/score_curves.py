@@ -1,17 +1,22 @@
 """Best-of-N analysis by score alone: the score of the best of k samples, its cost, and the comparison with greedy.
 
-It needs no verdicts. ``analysis.best_of_n`` adds one query at a time. Unbiased estimators compute the results for every
-k from the n scored samples of a query. Queries with fewer scored samples than the largest k are left out.
+It needs no verdicts. ``analysis.best_of_n`` adds the queries in batches. Unbiased estimators compute the results for
+every k from the n scored samples of a query. Queries with fewer scored samples than the largest k are left out.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict
 
+import numpy as np
+
+from bestofn.builders.analysis.pools import MeansOverK, Pool, complete, over_k, pools_of
 from bestofn.builders.analysis.query_records import CandidateRecord, QueryRecord
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.intervals import RunningMean
+from bestofn.builders.statistics.subsets import Floats, best_of_k, expected_max, row_sums
 
 GoldScores = Mapping[tuple[str, int], float]
 """(query id, candidate index) -> score by another reward, which measures the selection and does not select."""
@@ -91,23 +96,24 @@ class ScoreCurves:
         self.ks = estimators.steps_up_to(self._largest, wanted)
         self._all_queries = sum(sizes.values())
         self._gold, self._seed = gold or {}, seed
+        self._adding = MeansOverK(self.ks, seed)
         self._means: dict[tuple[str, int], RunningMean] = {}
 
-    def add(self, query: QueryRecord) -> None:
-        """Add one query. A query with fewer scored samples than the largest k is ignored."""
-        pool = scored_samples(query)
-        if not pool or len(pool) < self._largest:
-            return
-        greedy = next((one for one in query.draws if one.greedy and one.reward is not None), None)
-        for k in self.ks:
-            values = {**_values(pool, k), **self._gold_value(query, pool, k)}
-            if greedy is not None:
-                values |= _against_greedy(greedy, pool, k)
-            for name, value in values.items():
-                self._means.setdefault((name, k), RunningMean(self._seed)).add(value)
+    def add(self, queries: Sequence[QueryRecord]) -> None:
+        """Add ``queries``. Those with fewer scored samples than the largest k are ignored."""
+        used = [(query, pool) for query in queries if len(pool := scored_samples(query)) >= max(self._largest, 1)]
+        parts = pools_of([pool for _, pool in used])
+        self._adding.add(
+            len(used), ((pool.places, self._values([used[place][0] for place in pool.places], pool)) for pool in parts)
+        )
 
     def to_json(self, *, resamples: int) -> ScoreAnalysis | None:
         """Return the analysis; None if no sample has a score."""
+        self._means = {
+            (name, k): mean
+            for name, line in self._adding.lines().items()
+            for k, mean in zip(self.ks, line, strict=True)
+        }
         if not self._means:
             return None
         steps = list(self._steps(resamples))
@@ -121,10 +127,27 @@ class ScoreCurves:
             "gold": self._gold_curve(resamples),
         }
 
-    def _gold_value(self, query: QueryRecord, pool: Sequence[CandidateRecord], k: int) -> dict[str, float]:
-        known = [(one.reward or 0.0, self._gold.get((query.query_id, one.index))) for one in pool]
-        truths = [(reward, gold) for reward, gold in known if gold is not None]
-        return {"gold": estimators.best_of_k(truths, k)} if len(truths) == len(pool) else {}
+    def _values(self, queries: Sequence[QueryRecord], pool: Pool) -> dict[str, Floats]:
+        """Return the values of the ``queries`` of ``pool`` by name (queries × values of k); NaN is no value."""
+        ks, rewards = self.ks, pool.numbers(lambda one: one.reward)
+        n, everywhere = rewards.shape[1], np.ones(len(rewards), bool)
+        gold = np.array(
+            [
+                [self._gold.get((query.query_id, one.index), math.nan) for one in samples]
+                for query, samples in zip(queries, pool.queries, strict=True)
+            ]
+        )
+        seconds, usd = pool.numbers(lambda one: one.seconds), pool.numbers(_usd)
+        greedy = [
+            next((one for one in query.draws if one.greedy and one.reward is not None), None) for query in queries
+        ]
+        return {
+            "score": over_k(ks, everywhere, lambda k: expected_max(rewards, k)),
+            "seconds": over_k(ks, complete(seconds), lambda k: k * row_sums(seconds) / n),
+            "usd": over_k(ks, complete(usd), lambda k: k * row_sums(usd) / n),
+            "gold": over_k(ks, complete(gold), lambda k: best_of_k(rewards, gold, k)),
+            **_against_greedy(greedy, rewards, seconds, ks),
+        }
 
     def _steps(self, resamples: int) -> Iterator[ScoreStep]:
         before: tuple[int, float] | None = None
@@ -189,26 +212,24 @@ def gold_scores(queries: Iterator[QueryRecord]) -> dict[tuple[str, int], float]:
     }
 
 
-def _values(pool: Sequence[CandidateRecord], k: int) -> dict[str, float]:
-    values = {"score": estimators.expected_max([one.reward or 0.0 for one in pool], k)}
-    seconds = [one.seconds for one in pool if one.seconds is not None]
-    costs = [(one.cost_usd or 0.0) + (one.judging_usd or 0.0) for one in pool if one.cost_usd is not None]
-    for name, known in (("seconds", seconds), ("usd", costs)):
-        if len(known) == len(pool):
-            values[name] = k * sum(known) / len(pool)
-    return values
+def _usd(one: CandidateRecord) -> float | None:
+    return None if one.cost_usd is None else one.cost_usd + (one.judging_usd or 0.0)
 
 
-def _against_greedy(greedy: CandidateRecord, pool: Sequence[CandidateRecord], k: int) -> dict[str, float]:
-    score = greedy.reward or 0.0
-    rewards = [one.reward or 0.0 for one in pool]
-    values = {
-        "greedy": score,
-        "improvement": estimators.expected_max(rewards, k) - score,
-        "win": estimators.best_of_k([(reward, float(reward > score)) for reward in rewards], k),
-        "tie": estimators.best_of_k([(reward, float(reward == score)) for reward in rewards], k),
+def _against_greedy(
+    greedy: Sequence[CandidateRecord | None], rewards: Floats, seconds: Floats, ks: Sequence[int]
+) -> dict[str, Floats]:
+    """Return the values of ``GreedyScores``; ``greedy`` has the scored greedy candidate of each query."""
+    rows = np.array([one is not None for one in greedy])
+    score = np.array([one.reward if one else math.nan for one in greedy], np.float64)
+    alone = np.array([one.seconds or math.nan if one else math.nan for one in greedy], np.float64)
+    timed = complete(np.column_stack([alone, seconds]))
+    higher, equal = (rewards > score[:, None]).astype(np.float64), (rewards == score[:, None]).astype(np.float64)
+    return {
+        "greedy": over_k(ks, rows, lambda k: score),
+        "improvement": over_k(ks, rows, lambda k: expected_max(rewards, k) - score),
+        "win": over_k(ks, rows, lambda k: best_of_k(rewards, higher, k)),
+        "tie": over_k(ks, rows, lambda k: best_of_k(rewards, equal, k)),
+        "greedy_seconds": over_k(ks, timed, lambda k: alone),
+        "seconds_beside_greedy": over_k(ks, timed, lambda k: k * row_sums(seconds) / rewards.shape[1]),
     }
-    seconds = [one.seconds for one in pool if one.seconds is not None]
-    if greedy.seconds and len(seconds) == len(pool):
-        values |= {"greedy_seconds": greedy.seconds, "seconds_beside_greedy": k * sum(seconds) / len(pool)}
-    return values

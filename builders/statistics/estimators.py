@@ -1,20 +1,19 @@
 """Best-of-N estimators: pure functions over the candidates of one query, and curves over all queries.
 
 Every formula names its source. Estimates over subsets are unbiased: they average over all subsets of ``k`` candidates.
+``statistics.subsets`` has those that use scores or answers.
 The packages ``analysis`` and ``report`` and ``bestofn loop`` use this module.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean
+from bestofn.builders.statistics.subsets import check_k
 
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # the values of k in a curve
 KNEE_HEIGHT = 0.1  # a knee is at least this share of the whole rise above the straight line
@@ -41,77 +40,6 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     """
     _check(n, c, k)
     return math.comb(c, k) / math.comb(n, k)
-
-
-def expected_max(values: Sequence[float], k: int) -> float:
-    """Return the expected maximum of ``k`` values that are drawn without replacement from the n ``values``.
-
-    The formula is Σ_{i≥k} C(i−1, k−1)/C(n, k) · v_(i), with the values in ascending order.
-    """
-    return best_of_k([(value, value) for value in values], k)
-
-
-def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
-    """Return the expected truth (1 right, 0 wrong) of the candidate with the highest score among ``k`` samples.
-
-    ``scored`` has (score, truth) per candidate of one query. Raises ``ValueError`` unless 1 ≤ k ≤ n.
-
-    The candidates are sorted by score, and the weights of ``expected_max`` are applied to their truths. Candidates with
-    equal scores share their weights equally, because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760,
-    with the unbiased subset estimator).
-    """
-    n = len(scored)
-    _check(n, 0, k)
-    ordered = sorted(scored, key=lambda pair: pair[0])
-    total = math.comb(n, k)
-    weights = [
-        math.comb(i, k - 1) / total for i in range(n)
-    ]  # share of the subsets in which the i-th smallest value is the largest one
-    value, start = 0.0, 0
-    while start < n:
-        stop = start
-        while stop < n and ordered[stop][0] == ordered[start][0]:
-            stop += 1
-        truth = sum(pair[1] for pair in ordered[start:stop]) / (stop - start)
-        value += truth * sum(weights[start:stop])
-        start = stop
-    return value
-
-
-def majority_at_k(
-    answers: Sequence[Hashable],
-    right: Sequence[bool],
-    k: int,
-    *,
-    weights: Sequence[float] | None = None,
-    resamples: int = 1_000,
-    seed: int = 0,
-) -> float:
-    """Return the share of subsets of ``k`` candidates with a correct (weighted) majority answer.
-
-    ``answers`` are the canonical answers of one query's candidates; ``right`` states whether each is correct. In a tie,
-    the answer with the lowest index wins. If there are more than ``resamples`` subsets, only ``resamples`` random
-    subsets are used.
-    """
-    n = len(answers)
-    _check(n, 0, k)
-    votes = [1.0] * n if weights is None else list(weights)
-
-    def majority_is_right(subset: Sequence[int]) -> bool:
-        tally: dict[Hashable, float] = {}
-        for index in subset:
-            tally[answers[index]] = tally.get(answers[index], 0.0) + votes[index]
-        winner = max(tally, key=lambda answer: tally[answer])
-        return next(right[index] for index in subset if answers[index] == winner)
-
-    subsets: Iterable[Sequence[int]]
-    if math.comb(n, k) <= resamples:
-        subsets = itertools.combinations(range(n), k)
-        resamples = math.comb(n, k)
-    else:
-        shuffled = np.random.default_rng(seed).random((resamples, n)).argsort(axis=1)
-        subsets = np.sort(shuffled[:, :k], axis=1).tolist()
-    return sum(map(majority_is_right, subsets)) / resamples
 
 
 class CurvePoint(NamedTuple):
@@ -206,5 +134,4 @@ def kl_estimate(n: int, epsilon: float) -> float:
 def _check(n: int, c: int, k: int) -> None:
     if not 0 <= c <= n:
         raise ValueError(f"{c} of {n} candidates are right; expected a count from 0 to {n}")
-    if not 1 <= k <= n:
-        raise ValueError(f"k is {k} for {n} candidates; expected 1 ≤ k ≤ {n}")
+    check_k(n, k)

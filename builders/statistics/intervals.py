@@ -86,12 +86,20 @@ class RunningMean:
         """Add ``value`` once for each of ``queries`` queries."""
         self.count += queries
         if len(self._sums):
-            for _ in range(queries):
-                self._add_to_group(self._random.randrange(MOST_UNITS), value)
+            self._add_to_random_groups(np.full(queries, value))
             return
         self._by_value[value] += queries
         if len(self._by_value) > MOST_UNITS:
             self._switch_to_groups()
+
+    def add_each(self, values: Floats) -> None:
+        """Add each of ``values`` once."""
+        for place, value in enumerate(values.tolist()):
+            if len(self._sums):
+                self.count += len(values) - place
+                self._add_to_random_groups(values[place:])
+                return
+            self.add(value)
 
     @property
     def mean(self) -> float:
@@ -113,12 +121,14 @@ class RunningMean:
         self._random.shuffle(values)
         self._by_value.clear()
         self._sums, self._sizes = np.zeros(MOST_UNITS), np.zeros(MOST_UNITS)
-        for place, value in enumerate(values):
-            self._add_to_group(place % MOST_UNITS, value)
+        self._add_to(np.arange(len(values)) % MOST_UNITS, np.array(values))
 
-    def _add_to_group(self, group: int, value: float) -> None:
-        self._sums[group] += value
-        self._sizes[group] += 1
+    def _add_to_random_groups(self, values: Floats) -> None:
+        self._add_to([self._random.randrange(MOST_UNITS) for _ in values], values)
+
+    def _add_to(self, groups: Sequence[int] | NDArray[np.int64], values: Floats) -> None:
+        np.add.at(self._sums, groups, values)
+        np.add.at(self._sizes, groups, 1.0)
 
 
 def resampled_means(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 from collections.abc import Sequence
 
 import pytest
@@ -34,46 +33,6 @@ def test_subset_estimators_equal_brute_force() -> None:
 def test_pass_at_k_is_stable_for_large_n() -> None:
     assert 0 < estimators.pass_at_k(100_000, 1, 1) == pytest.approx(1e-5)
     assert estimators.pass_at_k(10_000, 5_000, 1_000) == pytest.approx(1.0)
-
-
-def test_expected_max_vector() -> None:
-    found = [estimators.expected_max([1, 2, 3, 4], k) for k in (1, 2, 3, 4)]
-    assert found == pytest.approx([2.5, 10 / 3, 3.75, 4.0])
-
-
-def test_best_of_k_of_the_truth_with_ties_equals_brute_force() -> None:
-    draw = random.Random(5)
-    for _ in range(50):
-        n = draw.randrange(1, 7)
-        scored = [(draw.randrange(3), draw.random()) for _ in range(n)]
-        for k in range(1, n + 1):
-            total = 0.0
-            subsets = list(itertools.combinations(scored, k))
-            for subset in subsets:
-                top = max(score for score, _ in subset)
-                tied = [truth for score, truth in subset if score == top]
-                total += sum(tied) / len(tied)
-            assert estimators.best_of_k(scored, k) == pytest.approx(total / len(subsets), abs=1e-12)
-
-
-def test_tied_scores_share_their_weight() -> None:
-    assert estimators.best_of_k([(1, 1.0), (1, 0.0), (1, 0.0)], 2) == pytest.approx(1 / 3)
-    assert estimators.best_of_k([(0, 1.0), (1, 0.0), (1, 1.0)], 3) == pytest.approx(0.5)
-
-
-def test_majority_equals_brute_force_and_weights_turn_it() -> None:
-    answers, right = ["a", "a", "b", "c", "b"], [True, True, False, False, False]
-    exact = 0
-    subsets = list(itertools.combinations(range(5), 3))
-    for subset in subsets:
-        tally = {a: sum(answers[i] == a for i in subset) for a in "abc"}
-        winner = max(tally, key=lambda a: (tally[a], -min([i for i in subset if answers[i] == a] or [9])))
-        exact += winner == "a"
-    assert estimators.majority_at_k(answers, right, 3, resamples=20_000) == pytest.approx(
-        exact / len(subsets), abs=0.012
-    )
-    assert estimators.majority_at_k(["a", "b", "b"], [True, False, False], 3) == 0.0
-    assert estimators.majority_at_k(["a", "b", "b"], [True, False, False], 3, weights=[5, 1, 1]) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -112,22 +71,6 @@ def test_bad_counts_are_refused() -> None:
     for bad in ((4, 5, 1), (4, 2, 0), (4, 2, 5)):
         with pytest.raises(ValueError, match="expected"):
             estimators.pass_at_k(*bad)
-
-
-def test_majority_counts_every_subset_of_a_small_pool() -> None:
-    """Six pairs of a, a, b, c: one majority (a, a) and five ties, which go to the lower index."""
-    answers, right = ["a", "a", "b", "c"], [True, True, False, False]
-    assert estimators.majority_at_k(answers, right, 2) == pytest.approx(5 / 6)
-    assert estimators.majority_at_k(answers[::-1], right[::-1], 2) == pytest.approx(1 / 6)
-    assert estimators.majority_at_k(answers, right, 4) == 1.0
-
-
-def test_majority_of_a_large_pool_is_drawn() -> None:
-    answers, right = ["a"] * 20 + ["b"] * 20, [True] * 20 + [False] * 20
-    drawn = estimators.majority_at_k(answers, right, 3, resamples=4_000)
-    everything = estimators.majority_at_k(answers, right, 3, resamples=10_000)  # C(40, 3) = 9,880: all of them
-    assert drawn == pytest.approx(everything, abs=0.03)
-    assert everything == pytest.approx(0.5, abs=1e-9)
 
 
 @given(hst.dictionaries(hst.integers(0, 300), hst.integers(1, 1_000), max_size=12))

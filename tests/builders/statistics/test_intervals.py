@@ -66,3 +66,14 @@ def test_running_mean_equals_the_mean_of_the_list(count: int) -> None:
     assert values.mean == pytest.approx(drawn.mean())
     wanted = intervals.bootstrap_mean_interval(list(drawn))
     assert values.interval() == pytest.approx(wanted, abs=0.25 * float(drawn.std()) / count**0.5)
+
+
+@pytest.mark.parametrize("count", [300, 9_000])
+def test_values_can_be_added_in_batches(count: int) -> None:
+    drawn = np.random.default_rng(2).random(count)
+    one_by_one, batches = intervals.RunningMean(), intervals.RunningMean()
+    for value in drawn:
+        one_by_one.add(float(value))
+    for start in range(0, count, 700):
+        batches.add_each(drawn[start : start + 700])
+    assert (batches.count, batches.mean, batches.interval()) == (count, one_by_one.mean, one_by_one.interval())

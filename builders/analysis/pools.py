@@ -1,0 +1,95 @@
+"""The candidates of queries with equally many candidates as tables of numbers: one row per query.
+
+``analysis.curves`` and ``analysis.score_curves`` compute their estimates with these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bestofn.builders.analysis.query_records import CandidateRecord
+from bestofn.builders.statistics.intervals import RunningMean
+from bestofn.builders.statistics.subsets import Floats, Integers
+
+Flags = NDArray[np.bool_]
+QUERIES_AT_ONCE = 512
+
+
+class Pool(NamedTuple):
+    """Queries with the same number of candidates; ``places`` are their places in the sequence they are from."""
+
+    places: Sequence[int]
+    queries: Sequence[Sequence[CandidateRecord]]
+
+    def numbers(self, value: Callable[[CandidateRecord], float | None]) -> Floats:
+        """Return the ``value`` of each candidate (queries × candidates); None becomes NaN."""
+        return np.array([[value(one) for one in query] for query in self.queries], np.float64)
+
+    def answers(self) -> tuple[Integers, Flags]:
+        """Return (the number of each candidate's answer, which queries have an answer cluster for each candidate).
+
+        The answers of a query are numbered in order of their first occurrence: a, b, a, c → 0, 1, 0, 2.
+        """
+        clusters = [[one.answer_cluster for one in query] for query in self.queries]
+        known = [None not in query for query in clusters]
+        return np.array(list(map(_first_places, clusters)), np.int64), np.array(known)
+
+
+def pools_of(queries: Sequence[Sequence[CandidateRecord]]) -> Iterator[Pool]:
+    """Yield the ``queries`` in groups with the same number of candidates."""
+    by_size: dict[int, list[int]] = {}
+    for place, query in enumerate(queries):
+        by_size.setdefault(len(query), []).append(place)
+    for places in by_size.values():
+        yield Pool(places, [queries[place] for place in places])
+
+
+def complete(table: Floats) -> Flags:
+    """Return which rows have no NaN."""
+    return np.logical_not(np.isnan(table).any(axis=1))
+
+
+def over_k(ks: Sequence[int], rows: Flags, values: Callable[[int], Floats]) -> Floats:
+    """Return the ``values`` for each k (queries × values of k). Only ``rows`` keep their values; the others are NaN."""
+    if not rows.any():
+        return np.full((len(rows), len(ks)), np.nan)
+    return np.where(rows[:, None], np.stack([values(k) for k in ks], axis=1), np.nan)
+
+
+class MeansOverK:
+    """The mean over queries of several named values, for each k, with the interval of the mean."""
+
+    def __init__(self, ks: Sequence[int], seed: int) -> None:
+        self._ks, self._seed = ks, seed
+        self._lines: dict[str, list[RunningMean]] = {}
+
+    def add(self, count: int, parts: Iterator[tuple[Sequence[int], Mapping[str, Floats]]]) -> None:
+        """Add the values of ``count`` queries. Each part has the places of some of them, and their tables by name.
+
+        A table has one row per query of the part and one column per k. NaN is no value.
+        """
+        tables: dict[str, Floats] = {}
+        for places, values in parts:
+            for name, table in values.items():
+                tables.setdefault(name, np.full((count, len(self._ks)), np.nan))[places] = table
+        for name, table in tables.items():
+            for mean, column in zip(self._line(name), table.T, strict=True):
+                mean.add_each(column[~np.isnan(column)])
+
+    def lines(self) -> dict[str, list[RunningMean]]:
+        """Return the names that have a value, and per k the mean of their values."""
+        return {name: line for name, line in self._lines.items() if line[0].count}
+
+    def _line(self, name: str) -> list[RunningMean]:
+        if name not in self._lines:
+            self._lines[name] = [RunningMean(self._seed) for _ in self._ks]
+        return self._lines[name]
+
+
+def _first_places(clusters: Sequence[Hashable]) -> list[int]:
+    places: dict[Hashable, int] = {}
+    return [places.setdefault(cluster, len(places)) for cluster in clusters]
