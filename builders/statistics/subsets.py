@@ -30,9 +30,9 @@ def best_of_k(scores: Floats, truths: Floats, k: int) -> Floats:
     check_k(n, k)
     order = np.argsort(scores, axis=1, kind="stable")
     ordered = np.take_along_axis(scores, order, axis=1)
-    groups = np.zeros((queries, n), np.int64)  # equal scores of one query are one group
+    groups: Integers = np.zeros((queries, n), np.int64)  # equal scores of one query are one group
     groups[:, 1:] = np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1)
-    groups += n * np.arange(queries)[:, None]
+    groups = np.add(groups, np.reshape(np.arange(0, n * queries, n, dtype=np.int64), (queries, 1)))
 
     def group_sums(values: Floats) -> Floats:
         sums: NDArray[Any] = np.bincount(groups.ravel(), weights=values.ravel(), minlength=queries * n)
@@ -94,9 +94,9 @@ def _majority_shares(answers: Integers, right: NDArray[np.bool_], votes: Floats,
     """Return per query the share of the subsets ``members`` (subsets × places) whose majority answer is right."""
     (queries, n), (subsets, _) = answers.shape, members.shape
     given = answers[:, members]  # queries × subsets × places
-    elections = np.arange(queries * subsets).reshape(queries, subsets, 1)
-    boxes = elections * n + given
-    tally = np.bincount(boxes.ravel(), weights=votes[:, members].ravel(), minlength=queries * subsets * n)
+    elections: Integers = np.reshape(np.arange(queries * subsets, dtype=np.int64), (queries, subsets, 1))
+    boxes: Integers = elections * n + given
+    tally: NDArray[Any] = np.bincount(boxes.ravel(), weights=votes[:, members].ravel(), minlength=queries * subsets * n)
     own: NDArray[Any] = tally[boxes]  # the votes for the answer of each member
     winners = own.argmax(axis=2)  # the first member with a winning answer
     chosen = members[np.arange(subsets), winners]
