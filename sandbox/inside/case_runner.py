@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from bestofn.sandbox.inside import folders, library_names, names, pytest_style
-from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE, ProgramGone
+from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE
 from bestofn.sandbox.inside.program_client import ProgramClient
+from bestofn.sandbox.inside.refusals import ProgramGone, StrictRunEnded
 
 Namespace = dict[str, Any]
 """The global variables of the tests, by name."""
@@ -100,7 +101,7 @@ class CaseRunner:
     def _run_setup(self) -> None:
         try:
             exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
-        except ProgramGone:
+        except StrictRunEnded:
             raise
         except BaseException as error:  # also SystemExit: without a setup there is no verdict
             raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
@@ -121,10 +122,12 @@ class CaseRunner:
         return proxies
 
     def _libraries(self, open_names: set[str]) -> dict[str, Any]:
-        """Return the modules that the tests use without an import."""
+        """Return the modules and assertions that the tests use without an import."""
         trees = [self.setup, *self.cases]
         try:
-            return {name: library_names.load_module(name) for name in library_names.modules_in(trees, open_names)}
+            modules = library_names.modules_in(trees, open_names)
+            assertions = library_names.assertions_in(open_names - modules - names.bound(self.cases))
+            return {name: library_names.load_module(name) for name in modules} | assertions
         except library_names.UnknownLibrary as error:
             raise BrokenTests(str(error)) from None
 
@@ -132,7 +135,7 @@ class CaseRunner:
         """Use the library's object for names such as ``Counter``, unless the tests use no other name of the program."""
         bound = names.bound([self.setup]) | names.bound_by_imports(self.cases)
         used = names.read([self.setup, *self.cases]) - bound
-        members = library_names.members_in(used - {self.entry_point})
+        members = library_names.members_in([self.setup, *self.cases], used) - {self.entry_point}
         about_others = bool(set(proxies) - members)
         kept = dict(proxies)
         for name in members:
@@ -142,7 +145,7 @@ class CaseRunner:
             of_program = not is_strict or library_names.is_of_program([self.setup, *self.cases], name)
             if name in proxies and of_program:
                 continue
-            if name in proxies and proxies[name] is not library_names.load_member(name):
+            if name in proxies and not library_names.is_member(proxies[name], name):
                 raise ProgramGone(
                     f"the program defines {name!r}, but the tests may mean the object of a library with this name"
                 )
@@ -185,6 +188,8 @@ class CaseRunner:
             unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
             for _, trace in [*result.failures, *result.errors]:
                 raise AssertionError(trace.strip().rpartition("\n")[2])
+            if result.unexpectedSuccesses:
+                raise AssertionError("a test passes that is expected to fail")
         elif kind.__name__.startswith("Test"):
             for name in [name for name in dir(kind) if name.startswith("test")]:
                 case = kind()

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from bestofn.sandbox.inside import json_values, names, pickles, plain, texts
 from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error, raise_if_module_is_missing
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
-from bestofn.sandbox.inside.driver_values import ProgramGone
 from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.inside.program_client import ProgramClient
+from bestofn.sandbox.inside.readings import Readings
+from bestofn.sandbox.inside.refusals import ProgramGone, StrictRunEnded, take_reason
 from bestofn.sandbox.inside.replacements import Watched
 
 
@@ -37,6 +38,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     setup, cases = _parse(job)
     program = ProgramClient(names.tested_classes([setup, *cases]), frozenset(names.bound([setup])))
     program.watched = Watched([setup, *cases])
+    program.readings = Readings(kept=names.orders([setup, *cases]))
     runner = CaseRunner(setup, cases, program, job["entry_point"])
     gone, decided = _forbidden(setup, cases), False
     mentioned = names.read([setup, *cases])
@@ -46,7 +48,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     json_values.encode_containers()
     try:
         runner.prepare()
-    except ProgramGone as error:
+    except StrictRunEnded as error:
         gone = str(error)
     for case in cases:
         error = gone
@@ -60,6 +62,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
             except BaseException as reason:  # a failing test may raise any error, for example SystemExit
                 raise_if_module_is_missing(reason)
                 error = describe_error(reason)
+        error = take_reason() or error
         decided = decided or bool(error) or program.used
         yield {"passed": not error, "error": error}
     if not decided:

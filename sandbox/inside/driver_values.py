@@ -31,13 +31,6 @@ class NamedValue(Mirrored):
     """The part that all named tuples of the program have."""
 
 
-class ProgramGone(BaseException):
-    """The program's process has ended.
-
-    It is not derived from ``Exception``. Therefore a test that expects an error does not catch it by mistake.
-    """
-
-
 class DriverValues:
     """Encodes and decodes values, and stores the functions and classes that messages refer to."""
 

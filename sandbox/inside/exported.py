@@ -23,6 +23,7 @@ from typing import Any
 
 from bestofn.sandbox.inside import descriptions, graphs, library_names, library_values, plain, shared
 from bestofn.sandbox.inside.borrowed import Borrowing, finished, with_code
+from bestofn.sandbox.inside.coroutines import Coroutines
 from bestofn.sandbox.inside.descriptors import CONTROL, RESULT
 from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.inside.link import SharedLink
@@ -56,9 +57,8 @@ class Exported:
         self.borrowing = Borrowing(self._of_tests, self.objects.__getitem__)
         self.raised: dict[int, tuple[BaseException, int]] = {}  # errors of the tests by ``id``, with their numbers
         self.shared = shared.Shared(1, self.encode, self.decode, self._trying)
-        self.tasks: dict[int, Any] = {}  # by ``id`` of the coroutine
         self.replaced = Replaced(module, self.decode)
-        self.loop: Any = None  # the event loop of the program's coroutines
+        self.coroutines = Coroutines()
 
     def serve(self) -> None:
         """Answer the driver's requests until the driver closes its end of the link."""
@@ -72,8 +72,8 @@ class Exported:
     def answer(self, request: plain.FormObject) -> plain.FormObject:
         """Perform one request and return the answer.
 
-        The answer is ``{"ok": result}``, ``{"raise": error}`` or ``{"names": descriptions}``. With ``ok``, the keys
-        ``args`` and ``kwargs`` contain the mutable arguments after the call.
+        The answer is ``{"ok": result}``, ``{"raise": error}``, ``{"refused": reason}`` or ``{"names": descriptions}``.
+        With ``ok``, the keys ``args`` and ``kwargs`` contain the mutable arguments after the call.
         """
         try:
             if request["op"] == "names":
@@ -90,6 +90,8 @@ class Exported:
             answer = self.shared.attach({})
             answer["ok"] = self.encode(result)
             return answer | self._changed(args, kwargs)
+        except plain.NotPlain as error:  # of this connection, so it is no error of the program
+            return {"refused": str(error)}
         except BaseException as error:  # the program may raise any error, even SystemExit; the driver decides
             return self.shared.attach({}) | {"raise": self._describe_error(error)}
 
@@ -145,6 +147,8 @@ class Exported:
         value: object = find_function(self.module, name)
         if isinstance(value, types.ModuleType):
             return {"module": value.__name__}
+        if library := library_names.qualified_name(value):
+            return {"member": library}
         if isinstance(value, _FUNCTIONS):
             return {"value": self._function(value, name)}  # by name, so that each call gets a new ``Solution()``
         return {"value": self.encode(value)}
@@ -356,38 +360,6 @@ class Exported:
             error.args = tuple(args)
         self.raised[id(error)] = (error, form["number"])
         return error
-
-    def awaited(self, value: Any) -> object:
-        """Run a coroutine, or another awaitable object, to its end."""
-
-        async def wait() -> object:
-            return await value
-
-        return self._event_loop().run_until_complete(wait())
-
-    def step(self, value: Any, slice_s: float) -> tuple[bool, object]:
-        """Continue a coroutine for ``slice_s``, with all others. Return whether it has ended, and its result."""
-        import asyncio
-
-        loop, number = self._event_loop(), id(value)
-        if number not in self.tasks:
-            self.tasks[number] = loop.create_task(value)
-        task = self.tasks[number]
-        loop.run_until_complete(asyncio.wait({task}, timeout=slice_s))
-        return (True, task.result()) if task.done() else (False, None)
-
-    def cancel(self, value: Any) -> None:
-        """Cancel a coroutine that ``step`` has started."""
-        if id(value) in self.tasks:
-            self.tasks[id(value)].cancel()
-
-    def _event_loop(self) -> Any:
-        """Return the event loop of the program's coroutines. One loop serves the whole run."""
-        import asyncio  # imported here, because every child would otherwise hold its memory pages
-
-        self.loop = self.loop or asyncio.new_event_loop()
-        asyncio.set_event_loop(self.loop)
-        return self.loop
 
 
 def serve_driver(job: Job) -> None:

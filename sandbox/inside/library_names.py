@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
+import re
 import sys
+import types
 from collections.abc import Iterable
 from typing import Any
+
+from bestofn.sandbox.inside import names
 
 # Modules; a name counts as a module only if the tests read nothing but its attributes.
 _MODULES = {name: name for name in (
@@ -44,7 +49,14 @@ _MEMBERS = {
     "typing": ("List", "Dict", "Set", "Tuple", "Optional", "Any", "Union", "Callable"),
     "pytest": ("approx", "raises"),
 }
+_OF_MATH = frozenset({
+    "acos", "asin", "atan", "atan2", "ceil", "comb", "cos", "cosh", "degrees", "erf", "exp", "factorial", "floor",
+    "fsum", "gamma", "gcd", "hypot", "inf", "isfinite", "isinf", "isnan", "isqrt", "lcm", "log", "log10", "log2", "nan",
+    "perm", "pi", "prod", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "tau",
+})  # fmt: skip
 _BY_MEMBER = {member: module for module, members in _MEMBERS.items() for member in members}
+_BY_MEMBER |= dict.fromkeys(_OF_MATH, "math")
+_ASSERTION = re.compile(r"assert(_|[A-Z]).*")
 
 
 QUALIFIED = frozenset(f"{module}.{member}" for member, module in _BY_MEMBER.items())
@@ -72,9 +84,35 @@ def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
     return (open_names & set(_MODULES)) - alone
 
 
-def members_in(open_names: set[str]) -> set[str]:
-    """Return the names in ``open_names`` that may be members of a library."""
-    return open_names & set(_BY_MEMBER)
+def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
+    """Return the names in ``open_names`` that may be members of a library.
+
+    Programs often define functions such as ``gcd`` themselves. If a test is only about such a function, it is not a
+    member of a library.
+    """
+    members, of_program = open_names & set(_BY_MEMBER), open_names - names.bound(trees) - set(dir(builtins))
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    checks = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    of_program |= {one.arg for node in checks for one in node.args.args}
+    tests = [node for node in nodes if isinstance(node, ast.Assert | ast.Expr)]
+    read = [{one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & of_program for node in tests]
+    return members - {name for alone in read if alone <= members for name in alone & _OF_MATH}
+
+
+def assertions_in(open_names: set[str]) -> dict[str, Any]:
+    """Return the functions of ``numpy.testing`` in ``open_names`` whose names begin with ``assert``.
+
+    Raises ``UnknownLibrary`` for another name that begins so: a program could define it and let every test pass. If all
+    names begin so, the tests are about these functions.
+    """
+    assertions = {name for name in open_names if _ASSERTION.fullmatch(name)}
+    if not assertions or assertions == open_names:
+        return {}
+    testing = _import("numpy.testing")
+    unknown = sorted(name for name in assertions if not hasattr(testing, name))
+    if unknown:
+        raise UnknownLibrary(f"the tests use the function {unknown[0]!r}, but they do not define it")
+    return {name: getattr(testing, name) for name in assertions}
 
 
 def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
@@ -93,6 +131,18 @@ def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
 
 def _calls(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def qualified_name(value: object) -> str:
+    """Return ``module.name`` of a function of ``math``; "" for any other object."""
+    is_builtin = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math"
+    return f"math.{value.__name__}" if is_builtin and value.__name__ in _OF_MATH else ""  # type: ignore[attr-defined]
+
+
+def is_member(value: object, name: str) -> bool:
+    """Return whether ``value`` is the member ``name`` of a library, or a number with its value."""
+    known = load_member(name)
+    return value is known or (isinstance(known, float) and type(value) is float and repr(value) == repr(known))
 
 
 def load_module(name: str) -> Any:

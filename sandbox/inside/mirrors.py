@@ -22,6 +22,7 @@ from typing import Any
 from bestofn.sandbox.inside import library_names, plain, signatures
 from bestofn.sandbox.inside.lent import Lent
 from bestofn.sandbox.inside.proxies import SPECIAL, AnError, Mirrored, Proxied, Remote, Requests, Scalar
+from bestofn.sandbox.inside.refusals import Refused
 
 _ENUMS = {
     name: getattr(enum, name) for name in ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum") if hasattr(enum, name)
@@ -144,7 +145,7 @@ class Mirrors:
     def derive(self, name: str, bases: tuple[type, ...], members: dict[str, Any], kwargs: dict[str, object]) -> type:
         """Return a class that the tests derive from mirrored classes. The program creates its counterpart."""
         if not all(isinstance(base, _Meta) for base in bases):
-            raise TypeError("a class of the tests cannot be derived from classes of the program and other classes")
+            raise Refused("a class of the tests cannot be derived from classes of the program and other classes")
         for kind in {one for base in bases for one in base.__mro__ if isinstance(one, _Meta)}:
             _prepare_for_super(kind)
         sent = [(key, value) for key, value in members.items() if key not in _OF_DEFINITION]
@@ -200,7 +201,7 @@ class _OfProxy:
         if self.name == "__slots__":
             return owner._program.request("get", owner._class_reference, name=self.name)
         if instance is None or self.member is None:
-            raise TypeError(f"the strict run does not know {self.name} of a class of the program")
+            raise Refused(f"the strict run does not know {self.name} of a class of the program")
         return self.member.__get__(instance, owner)
 
 

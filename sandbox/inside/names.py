@@ -9,6 +9,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
+_ORDERINGS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -97,6 +98,16 @@ def mentioned(tree: ast.AST) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name)} | {
         node.attr for node in nodes if isinstance(node, ast.Attribute)
     }
+
+
+def orders(trees: Iterable[ast.AST]) -> bool:
+    """Return whether the code asks which of two values is greater."""
+    for node in _nodes(trees):
+        if isinstance(node, ast.Compare) and any(isinstance(one, _ORDERINGS) for one in node.ops):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr.startswith(("assertLess", "assertGreater")):
+            return True
+    return False
 
 
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:

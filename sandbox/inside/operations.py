@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from bestofn.sandbox.inside import descriptions, plain
+from bestofn.sandbox.inside.coroutines import Coroutines
 from bestofn.sandbox.inside.replacements import Replaced
 
 
@@ -19,24 +20,13 @@ class Program(Protocol):
 
     module: types.ModuleType
     replaced: Replaced
-
-    def awaited(self, value: Any) -> object:
-        """Run an awaitable object to its end."""
-        ...
-
-    def step(self, value: Any, slice_s: float) -> tuple[bool, object]:
-        """Continue a coroutine. Return whether it has ended, and its result."""
-        ...
-
-    def cancel(self, value: Any) -> None:
-        """Cancel a coroutine."""
-        ...
+    coroutines: Coroutines
 
 
 def _exit_context(exported: Program, target: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
     error = args[0] if args else None
     result = getattr(target, name)(type(error) if error else None, error, None)
-    return exported.awaited(result) if name == "__aexit__" else result
+    return exported.coroutines.awaited(result) if name == "__aexit__" else result
 
 
 def _special(exported: Program, target: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
@@ -69,13 +59,15 @@ OPERATIONS: dict[str, Callable[[Program, Any, str, list[Any], dict[str, Any]], o
     "get": lambda exported, target, name, args, kwargs: getattr(target, name),
     "set": lambda exported, target, name, args, kwargs: exported.replaced.set_member(target, name, args[0]),
     "delete": lambda exported, target, name, args, kwargs: exported.replaced.delete_member(target, name),
-    "step": lambda exported, target, name, args, kwargs: exported.step(target, *args),
-    "cancel": lambda exported, target, name, args, kwargs: exported.cancel(target),
+    "step": lambda exported, target, name, args, kwargs: exported.coroutines.step(target, *args),
+    "cancel": lambda exported, target, name, args, kwargs: exported.coroutines.cancel(target),
     "subclass": _subclass,
     "members": lambda exported, target, name, args, kwargs: [str(one) for one in vars(target)],
     "inherited": _inherited,
     "is_instance": lambda exported, target, name, args, kwargs: isinstance(args[0], target),
-    "await_special": lambda exported, target, name, args, kwargs: exported.awaited(getattr(target, name)(*args)),
+    "await_special": lambda exported, target, name, args, kwargs: exported.coroutines.awaited(
+        getattr(target, name)(*args)
+    ),
     "equal": lambda exported, target, name, args, kwargs: target == args[0],
     "operate": lambda exported, target, name, args, kwargs: getattr(operator, name)(*args),
     "exit": _exit_context,

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from bestofn.sandbox.inside.plain import Value
 from bestofn.sandbox.inside.proxies import Remote
+from bestofn.sandbox.inside.refusals import Refused
 
 _REAL = pickle
 
@@ -33,9 +34,9 @@ class _Pickles:
         return stream.getvalue()
 
     def loads(self, data: bytes, **settings: Value) -> Value:
-        """Return the value of bytes that ``dumps`` has returned. Raises ``TypeError`` for other bytes."""
+        """Return the value of bytes that ``dumps`` has returned. Raises ``Refused`` for other bytes."""
         if bytes(data) not in self.dumped:
-            raise TypeError("the strict run unpickles only what the tests have pickled")
+            raise Refused("the strict run unpickles only what the tests have pickled")
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.owner = self
         return unpickler.load()

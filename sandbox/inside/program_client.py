@@ -17,9 +17,11 @@ from typing import Any
 
 from bestofn.sandbox.inside import library_names, logs, plain
 from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM
-from bestofn.sandbox.inside.driver_values import DriverValues, ProgramGone, update_in_place
+from bestofn.sandbox.inside.driver_values import DriverValues, update_in_place
 from bestofn.sandbox.inside.link import Link
+from bestofn.sandbox.inside.readings import Readings
 from bestofn.sandbox.inside.redirected import REPLACEABLE
+from bestofn.sandbox.inside.refusals import ProgramGone, Refused
 from bestofn.sandbox.inside.replacements import Watched
 
 
@@ -36,6 +38,7 @@ class ProgramClient:
         self._one_at_a_time = threading.RLock()  # the tests may use threads
         self._streams = _Streams()
         self.watched: Watched | None = None  # members of modules that the tests may replace
+        self.readings = Readings(kept=False)
 
     def request(
         self,
@@ -52,6 +55,32 @@ class ProgramClient:
         """
         self.used = True
         named = kwargs or {}
+        try:
+            request = self._message(op, target, args, named, name)
+        except plain.NotPlain as error:
+            raise Refused(str(error)) from None
+        answer = self._ask(request)
+        if "refused" in answer:
+            raise Refused(str(answer["refused"]))
+        try:
+            self.values.shared.apply(answer)
+            if "raise" in answer:
+                raise _outside_of_iteration(self.values.error(answer["raise"]), op, name)
+            self._update(answer, args, named)
+            value = self.values.decode(answer["ok"])
+            self.readings.add(op, target, name, args, value)
+            return value
+        except (plain.NotPlain, KeyError, AttributeError, TypeError) as error:
+            if "ok" in answer:
+                raise Refused(f"the program's answer is not plain data: {error}") from None
+            if "raise" in answer:
+                raise
+            raise ProgramGone("the program's answer is malformed") from None
+
+    def _message(
+        self, op: str, target: int | str, args: tuple[Any, ...], named: dict[str, Any], name: str
+    ) -> plain.FormObject:
+        """Return a request with all that has changed since the last one."""
         request = self.values.shared.attach({"op": op, "target": target, "name": name})
         request["released"] = self.values.released()
         request["args"] = [self.values.encode(item) for item in args]
@@ -61,19 +90,7 @@ class ProgramClient:
         replaced = self._streams.replaced()
         if replaced:
             request["streams"] = {key: self.values.function_form(function) for key, function in replaced.items()}
-        answer = self._ask(request)
-        try:
-            self.values.shared.apply(answer)
-            if "raise" in answer:
-                raise _outside_of_iteration(self.values.error(answer["raise"]), op, name)
-            self._update(answer, args, named)
-            return self.values.decode(answer["ok"])
-        except (plain.NotPlain, KeyError, AttributeError, TypeError) as error:
-            if "ok" in answer:
-                raise TypeError(f"the program's answer is not plain data: {error}") from None
-            if "raise" in answer:
-                raise
-            raise ProgramGone("the program's answer is malformed") from None
+        return request
 
     def _update(self, answer: plain.FormObject, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Apply the program's changes of mutable arguments to the caller's objects."""
@@ -142,6 +159,8 @@ class ProgramClient:
     def _proxy(self, form: plain.FormObject) -> object:
         if "module" in form:
             return _standard_module(str(form["module"]))
+        if form.get("member") in library_names.QUALIFIED:
+            return library_names.load_member(str(form["member"]).rpartition(".")[2])
         return self.values.decode(form["value"])
 
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, Protocol
 
 from bestofn.sandbox.inside import signatures
+from bestofn.sandbox.inside.refusals import Refused
 
 Reference = int | str  # a handle, or the name of a function at module level
 
@@ -130,7 +131,7 @@ class Remote(_WithFields):
 
     def __getattr__(self, name: str) -> Any:
         if name in _PREDICATES and not type(self)._is_tested_class:  # type: ignore[attr-defined]
-            raise TypeError(f"{name} of an object of the program could be forged. In the tests, make it a plain value.")
+            raise Refused(f"{name} of an object of the program could be forged. In the tests, make it a plain value.")
         return super().__getattr__(name)
 
     def __delattr__(self, name: str) -> None:
@@ -241,14 +242,14 @@ def _special(name: str) -> Any:
 def _checked(self: Remote, value: Any, name: str = "") -> Any:
     """Return ``value``, which was computed from ``self``.
 
-    Raises ``TypeError`` for a plain value that was computed from a difference, for example ``abs(f(2) - 12.566)``: the
+    Raises ``Refused`` for a plain value that was computed from a difference, for example ``abs(f(2) - 12.566)``: the
     program could return 0 for any difference.
     """
     if self._reference in _differences:
         if type(value) in (int, float) and abs(value) >= 1 and name in _NUMBERS:
             return value  # the program had to know it
         if not isinstance(value, Remote):
-            raise TypeError(
+            raise Refused(
                 "a difference between an object of the program and a plain value was converted to a plain value, which "
                 "the program could forge. In the tests, convert the object to a plain value first."
             )
@@ -285,9 +286,7 @@ def _contains(self: Remote, item: object) -> bool:
         return self._program.request("special", self._reference, (item,), name="__contains__") is True
     if hasattr(type(self), "__iter__"):
         return any(member is item or member == item for member in self)  # type: ignore[attr-defined]
-    raise TypeError(
-        "`in` does not work for an object of the program. In the tests, convert the object to a list first."
-    )
+    raise Refused("`in` does not work for an object of the program. In the tests, convert the object to a list first.")
 
 
 def _equal(self: Remote, other: object) -> Any:
@@ -340,14 +339,14 @@ def _binary(name: str, place: str) -> Any:
         if isinstance(other, (Remote, Scalar)):
             return _checked(self, value)
         if not isinstance(value, (Remote, Scalar)) or not type(self)._is_tested_class:  # type: ignore[attr-defined]
-            raise TypeError(
+            raise Refused(
                 f"{name} of an object of the program and a plain value returned a value. The program could forge "
                 "this result, so it is not accepted. In the tests, convert the object to a plain value first."
             )
         if name in _DIFFERENCES:
             _differences.add(value._reference)
             if isinstance(value, Scalar) and not (isinstance(value, (int, float)) and abs(value) >= 1):
-                raise TypeError("a difference between a number of the program and a plain value could be forged")
+                raise Refused("a difference between a number of the program and a plain value could be forged")
         return _checked(self, value)
 
     return compute
@@ -355,9 +354,10 @@ def _binary(name: str, place: str) -> Any:
 
 def _ordering(name: str) -> Any:
     def order(self: Remote, other: object) -> bool:
+        value = self._program.request("operate", self._reference, (self, other), name=name)  # may raise TypeError
         if not isinstance(other, Remote):
-            raise TypeError("< and > do not work between an object of the program and a plain value")
-        return self._program.request("operate", self._reference, (self, other), name=name) is True
+            raise Refused("< and > do not work between an object of the program and a plain value")
+        return value is True
 
     return order
 

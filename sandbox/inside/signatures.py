@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bestofn.sandbox.inside import texts
+from bestofn.sandbox.inside.refusals import Refused
 
 
 def signature(parameters: Iterable[Any], result: list[Any]) -> inspect.Signature:
@@ -42,7 +43,7 @@ def names_of_typing() -> dict[str, Any]:
 def annotation(value: Any) -> Any:
     """Return one annotation: a class, an object of ``typing``, or a text that is harmless to evaluate."""
     if isinstance(value, str) and not texts.is_harmless(value):
-        raise TypeError("the text of an annotation of the program is not the name of a type")
+        raise Refused("the text of an annotation of the program is not the name of a type")
     if isinstance(value, list):
         return [annotation(one) for one in value]
     if not isinstance(value, tuple):

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
+from bestofn.sandbox.inside.refusals import Refused
+
 # Modules that execute text or bytes. Tests would give them data of the program.
 EXECUTING_MODULES = frozenset({"doctest", "marshal", "dill", "shelve", "code", "codeop", "runpy"})
 
@@ -54,7 +56,7 @@ def refuse_modules_in_temporary_folders() -> None:
 
     def get_data(loader: Any, path: str) -> bytes:
         if not os.path.realpath(path).startswith(folders):
-            raise TypeError("the tests import a file that the program may have written")
+            raise Refused("the tests import a file that the program may have written")
         return read(loader, path)
 
     loader_class.get_data = get_data
@@ -64,7 +66,7 @@ def evaluators(sources: str, names: Collection[str]) -> dict[str, Callable[..., 
     """Return ``eval``, ``exec`` and ``compile`` for the tests.
 
     They accept texts that occur in ``sources``, the source of the tests. ``eval`` also accepts harmless expressions
-    that call only ``names``, the names that the tests use. For any other text they raise ``TypeError``.
+    that call only ``names``, the names that the tests use. For any other text they raise ``Refused``.
     """
     callables = {name for name in names if not hasattr(builtins, name)} | _CALLABLE_BUILTINS
 
@@ -73,10 +75,10 @@ def evaluators(sources: str, names: Collection[str]) -> dict[str, Callable[..., 
 
         def call(source: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(source, (str, types.CodeType)):
-                raise TypeError(f"the tests call {name} with an object that is not text; the program could forge it")
+                raise Refused(f"the tests call {name} with an object that is not text; the program could forge it")
             written = isinstance(source, str) and (source in sources or repr(source)[1:-1] in sources)
             if isinstance(source, str) and not written and not (name == "eval" and is_harmless(source, callables)):
-                raise TypeError(f"the tests call {name} with a text that they do not contain")
+                raise Refused(f"the tests call {name} with a text that they do not contain")
             return evaluate(source, *args, **kwargs)
 
         return call

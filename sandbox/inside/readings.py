@@ -1,0 +1,39 @@
+"""Detects objects of the program whose values change between two readings.
+
+An object could answer with a large number when the tests ask whether its value is greater than 1, and with a small
+number when they ask whether it is less than 2.
+"""
+
+from __future__ import annotations
+
+from bestofn.sandbox.inside.refusals import Refused
+
+_CONVERSIONS = frozenset({
+    "int", "float", "complex", "round", "abs", "__index__", "bool", "len", "str", "repr", "format", "__getitem__",
+})  # fmt: skip
+_COMPARED = (int, float, str)
+
+Reading = tuple[str, int | str, str, str]
+"""What was read: operation, object, name of the attribute or method, and arguments."""
+
+
+class Readings:
+    """The values that the tests have read since they last called the program. ``kept`` is False if none matter."""
+
+    def __init__(self, kept: bool) -> None:
+        self.kept = kept
+        self.values: dict[Reading, object] = {}
+
+    def add(self, op: str, target: int | str, name: str, args: tuple[object, ...], value: object) -> None:
+        """Remember a value. Raises ``Refused`` if the same reading had another value before."""
+        if not self.kept:
+            return
+        if op != "get" and not (op == "special" and name in _CONVERSIONS):
+            self.values.clear()  # a call may change the object
+            return
+        plain_args = all(isinstance(one, _COMPARED) for one in args)
+        if not plain_args or type(value) not in (*_COMPARED, bool):
+            return
+        before = self.values.setdefault((op, target, name, repr(args)), value)
+        if (type(before), before) != (type(value), value) and before == before:
+            raise Refused(f"{name} of an object of the program changed between two readings, so it could be forged")
