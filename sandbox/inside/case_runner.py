@@ -145,6 +145,8 @@ class CaseRunner:
             of_program = not is_strict or library_names.is_of_program([self.setup, *self.cases], name)
             if name in proxies and of_program:
                 continue
+            if name in proxies and library_names.has_other_kind(proxies[name], name):
+                continue
             if name in proxies and not library_names.is_member(proxies[name], name):
                 raise ProgramGone(
                     f"the program defines {name!r}, but the tests may mean the object of a library with this name"

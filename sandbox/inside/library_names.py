@@ -145,6 +145,11 @@ def is_member(value: object, name: str) -> bool:
     return value is known or (isinstance(known, float) and type(value) is float and repr(value) == repr(known))
 
 
+def has_other_kind(value: object, name: str) -> bool:
+    """Return whether only one of ``value`` and the library member ``name`` can be called, such as a list ``log``."""
+    return callable(value) != callable(load_member(name))
+
+
 def load_module(name: str) -> Any:
     """Return the module that tests call ``name``. Raises ``UnknownLibrary`` if it is not installed."""
     return _import(_MODULES[name])

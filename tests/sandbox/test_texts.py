@@ -33,7 +33,7 @@ def test_eval_accepts_names_of_the_tests_and_texts_that_the_tests_contain() -> N
         ("exec", "import sys"),
         ("eval", b"1"),
     ):
-        with pytest.raises(TypeError, match="the tests call"):
+        with pytest.raises(Refused, match="the tests call"):
             made[name](text)
 
 
