@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bestofn.sandbox.inside.refusals import Refused
 from bestofn.sandbox.inside.texts import evaluators, is_harmless
 from bestofn.sandbox.languages import bash_scripts
 
