@@ -37,13 +37,15 @@ class _HintedRegex(_LazyRegex):
         """Return the first match; see ``re.Pattern.search``."""
         if self._hints is None:
             self._hints = hints_of(self._source, self._flags)
-        if self._hints and not self._contains_hint(text, self._hints):
+            self._least = min(map(len, self._hints), default=0)
+        if self._hints and (len(text) < self._least or not self._contains_hint(text, self._hints)):
             return None
         if self._search is None:
             self._search = re.compile(self._source, self._flags).search
         return self._search(text, start, end)
 
     _hints: Hints | None = None
+    _least = 0  # characters of the shortest hint
     _search: Callable[[str, int, int], re.Match[str] | None] | None = None
 
     def _contains_hint(self, text: str, hints: Hints) -> bool:

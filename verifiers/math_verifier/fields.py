@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 Value = Any  # int | Fraction | float | complex, or an mpmath number
+EXACT = frozenset({int, Fraction})  # the types of exact values
 
 
 class Field:
@@ -24,7 +25,7 @@ class Field:
 
 
 def _double(value: Value) -> float | complex:
-    return float(value) if isinstance(value, int | Fraction) else value
+    return float(value) if type(value) in EXACT else value
 
 
 def _real_or_complex(real: Callable, full: Callable, domain: Callable[[float], bool]) -> Callable:

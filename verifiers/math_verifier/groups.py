@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+from bestofn.builders.formats.lazy_regex import regex
+
+_MARK = regex(r"[{}]|\\.", re.DOTALL)  # a character after a backslash is no brace
 
 
 class Group(NamedTuple):
@@ -22,19 +27,14 @@ def group(source: str, start: int) -> Group | None:
         start += 1
     if start >= len(source) or source[start] != "{":
         return None
-    depth, at = 0, start
-    while at < len(source):
-        here = source[at]
-        if here == "\\":
-            at += 2
-            continue
-        if here == "{":
+    depth = 0
+    for mark in _MARK.finditer(source, start):
+        if mark[0] == "{":
             depth += 1
-        elif here == "}":
+        elif mark[0] == "}":
             depth -= 1
             if not depth:
-                return Group(source[start + 1 : at], at + 1, True)
-        at += 1
+                return Group(source[start + 1 : mark.start()], mark.end(), True)
     line = source.find("\n", start)
     end = len(source) if line < 0 else line
     return Group(source[start + 1 : end], end, False)

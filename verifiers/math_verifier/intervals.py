@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from bestofn.verifiers.math_verifier.arithmetic import evaluate, is_constant
-from bestofn.verifiers.math_verifier.fields import CONSTANTS
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, EXACT
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, symbols
 
 INFINITE = Symbol("infty")
@@ -123,7 +123,7 @@ def _distance(inside: Node, name: str, bound: Node) -> list[Range] | None:
         reach = evaluate(bound)
     except (ArithmeticError, OverflowError):
         return None
-    if not all(isinstance(value, int | Fraction) for value in (*at, reach)):
+    if not all(type(value) in EXACT for value in (*at, reach)):
         return None
     slope = at[1] - at[0]
     if at[2] - at[1] != slope or abs(slope) != 1 or reach <= 0:

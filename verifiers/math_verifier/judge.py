@@ -147,8 +147,7 @@ def _decide(
         match = Doubt("a rounded value next to the reference's value")
     if match.equal is False and answer.before and mentions(gold, answer.before):
         match = Doubt("the reference's value is named in the sentence before")
-    special = special_answer(answer.text) is not None  # "There are no solutions" is complete
-    if match.equal is None and answer.cut_off and not special and not _states(answer.cut_off, reference, gold):
+    if match.equal is None and answer.cut_off and not _is_complete(answer, reference, gold):
         match = _without_answer(gold, "the text breaks off")
     return match, show(gold), show(given)
 
@@ -172,11 +171,13 @@ def _without_answer(gold: Node, reason: str) -> Match:
     return Doubt(reason) if ours is None else Different(reason, ours, Form("no value", reason))
 
 
-def _states(text: str, reference: str, gold: Node) -> bool:
-    """Return whether the reference occurs in ``text``."""
+def _is_complete(answer: Answer, reference: str, gold: Node) -> bool:
+    """Return whether an answer says that there is no value, or the text that breaks off contains the reference."""
+    if special_answer(answer.text) is not None:
+        return True
     if isinstance(gold, Number):
-        return mentions(gold, text)
-    return "".join(reference.strip("$ ").split()) in "".join(text.split())
+        return mentions(gold, answer.cut_off)
+    return "".join(reference.strip("$ ").split()) in "".join(answer.cut_off.split())
 
 
 def _occurs(reference: str, text: str) -> bool:

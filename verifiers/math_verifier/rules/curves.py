@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from bestofn.verifiers.math_verifier.arithmetic import evaluate
-from bestofn.verifiers.math_verifier.fields import CONSTANTS, Value
-from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, symbols
+from bestofn.verifiers.math_verifier.arithmetic import SPECIAL, evaluate, exact
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, EXACT, Value
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols
 from bestofn.verifiers.math_verifier.rules.points import REGIONS, close, sample, tiny, value_at
 
 Point = dict[str, Value]
@@ -54,10 +54,8 @@ def same_solutions(left: Node, right: Node) -> bool | None:
     Solutions of each are computed at fixed points with the secant method and put into the other equation.
     """
     names = sorted((symbols(left) | symbols(right)) - CONSTANTS.keys())
-    forward, back = _contained(left, right, names), _contained(right, left, names)
-    if forward is None or back is None:
-        return None
-    return forward if forward == back else None
+    forward = _contained(left, right, names)
+    return forward if forward is not None and _contained(right, left, names) == forward else None
 
 
 def _contained(left: Node, right: Node, names: list[str]) -> bool | None:
@@ -71,20 +69,36 @@ def _contained(left: Node, right: Node, names: list[str]) -> bool | None:
             if name in symbols(left):
                 point: Point = dict(sample(frozenset(names), trial % 2, trial))
                 verdicts += _solved_by_roots(left, right, name, point)
-    if len(verdicts) < ENOUGH or len(set(verdicts)) > 1:
-        return None
-    return verdicts[0]
+                if len(set(verdicts)) > 1:
+                    return None
+    return verdicts[0] if len(verdicts) >= ENOUGH else None
 
 
 def _solved_by_roots(left: Node, right: Node, name: str, point: Point) -> list[bool]:
     """Return for each computed root of left = 0 whether it solves right = 0. ``name`` is the unknown."""
     verdicts: list[bool] = []
+    fixed = {other: value for other, value in point.items() if other != name}
+    ours, theirs = _substituted(left, fixed), _substituted(right, fixed)
     for start in (point[name], -point[name]):
-        root = _root(lambda value: evaluate(left, point | {name: value}), start)
+        root = _root(lambda value: evaluate(ours, point | {name: value}), start)
         if root is not None:
-            solved = _solves(lambda value: evaluate(right, point | {name: value}), root)
+            solved = _solves(lambda value: evaluate(theirs, point | {name: value}), root)
             verdicts += [] if solved is None else [solved]
     return verdicts
+
+
+def _substituted(node: Node, point: Point) -> Node:
+    """Return ``node`` with the rational values of its variables in ``point`` and of all parts that they determine.
+
+    It has the same value as ``node`` at every point that extends ``point``, and takes less time to evaluate.
+    """
+    if isinstance(node, Symbol) and type(point.get(node.name)) in EXACT:
+        return Number(point[node.name])
+    if not isinstance(node, Apply) or node.head in SPECIAL:
+        return node
+    node = Apply(node.head, tuple(_substituted(part, point) for part in node.args))
+    value = exact(node) if all(isinstance(part, Number) for part in node.args) else None
+    return node if value is None else Number(value)
 
 
 def _root(function: Callable[[Value], Value], start: Value) -> complex | None:

@@ -11,7 +11,7 @@ import zlib
 from fractions import Fraction
 
 from bestofn.verifiers.math_verifier.arithmetic import Intractable, Undefined, evaluate
-from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES, Value
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES, EXACT, Value
 from bestofn.verifiers.math_verifier.nodes import Node
 
 ABOVE_ONE, BELOW_ONE, NEGATIVE, WHOLE = REGIONS = range(4)
@@ -58,7 +58,7 @@ def near(ours: Value, theirs: Value) -> bool:
 
 def close(ours: Value, theirs: Value) -> bool:
     """Return whether two values agree: rational values must be equal, other values must be ``near``."""
-    if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
+    if type(ours) in EXACT and type(theirs) in EXACT:
         return ours == theirs
     try:
         return near(DOUBLES.enter(ours), DOUBLES.enter(theirs))
@@ -68,4 +68,4 @@ def close(ours: Value, theirs: Value) -> bool:
 
 def tiny(value: Value) -> bool:
     """Return whether ``value`` is zero. An inexact value counts as zero if its absolute value is below 1e-12."""
-    return value == 0 if isinstance(value, int | Fraction) else abs(value) < 1e-12
+    return value == 0 if type(value) in EXACT else abs(value) < 1e-12

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from bestofn.verifiers.math_verifier import units
 from bestofn.verifiers.math_verifier.arithmetic import Undefined, evaluate, is_constant
-from bestofn.verifiers.math_verifier.fields import Value, digits
+from bestofn.verifiers.math_verifier.fields import EXACT, Value, digits
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
 from bestofn.verifiers.math_verifier.rounding import agree
 from bestofn.verifiers.math_verifier.rules.functions import functions
@@ -49,7 +49,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
         return Unclear("no value")
     if ours != ours or theirs != theirs:  # NaN, for example zero times infinity
         return Unclear("no value")
-    exact = isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction)
+    exact = type(ours) in EXACT and type(theirs) in EXACT
     if exact and ours == theirs:
         return Equal("exact value")
     if exact:
