@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.entry_points import entry_point_problem
-from bestofn.builders.records import CodeTests, JsonObject, Row
+from bestofn.builders.formats.nearest_match import did_you_mean
+from bestofn.builders.records import CodeTests, JsonObject, Language, Row
 from bestofn.builders.sources.code_forms import FORMS, code_tests
 from bestofn.builders.sources.columns import Column
 
@@ -48,6 +49,10 @@ class CodeColumns:
                 values[key] = Column.of(f"tests.{key}", values[key])
         if values.get("form", "auto") not in FORMS:
             raise SourceError(f"dataset.tests.form is {values['form']!r}; expected {', '.join(FORMS)}")
+        language, known = str(values.get("language", "python")), get_args(Language)
+        if language not in known:
+            hint = did_you_mean(language, known)
+            raise SourceError(f"dataset.tests.language is {language!r}{hint} Languages are {', '.join(known)}.")
         return cls(**values)
 
     def read(self, value: object, row: Row, question: str = "") -> CodeTests | None:

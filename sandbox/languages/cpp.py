@@ -19,6 +19,21 @@ _OF_CALLS = (
     "cmath", "cstdio", "cstring", "map", "sstream", "stdexcept", "string", "tuple", "type_traits", "unordered_map",
     "utility", "vector",
 )  # fmt: skip
+_OF_TESTS = {
+    "algorithm": "sort|max|min|equal", "cmath": "f?abs|sqrt|pow|round|isnan", "iostream": "cout|cerr|endl",
+    "map": "map", "optional": "optional|nullopt", "set": "set", "string": "string|to_string",
+    "tuple": "tuple|make_tuple", "unordered_map": "unordered_map", "unordered_set": "unordered_set",
+    "utility": "pair|make_pair", "vector": "vector",
+}  # fmt: skip
+"""Header -> the names in tests that need it. Tests of datasets rely on the headers of the prompt."""
+_STANDARD_TYPE = re.compile(
+    r"(?<![\w:.])(?:string\b(?!\s*\()|(?:vector|map|set|pair|tuple|optional|unordered_(?:map|set))\s*<)"
+)
+_MAIN = re.compile(r"\bint\s+main\s*\([^)]*\)\s*(?=\{)")
+_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{}]",
+    re.DOTALL,
+)
 
 _REPORT = r"""
 #undef main
@@ -58,15 +73,37 @@ def sources(job: Job) -> dict[str, str]:
     runs = []
     for number, case in enumerate(job["cases"]):
         name = f"__tests_{number}"
-        if re.search(r"\bint\s+main\s*\(", case):
-            parts += [f"#define main {name}", case, "#undef main"]
+        parts += ["#undef NDEBUG", "#include <assert.h>", _offered(job["source"], case)]
+        if _MAIN.search(case):
+            parts.append(_as_function(case, name))
         else:
-            parts += ["#undef NDEBUG", "#include <assert.h>", f"static void {name}() {{", case, "}"]
-        runs.append(f"{name}();")
+            parts += [f"static int {name}() {{", case, "return 0; }"]
+        runs.append(f"if (int code = {name}()) return code;")
     key = "char key[65] = {}; auto got = read(4, key, 64); if (got < 0) return 1;"
     # All tests run before the first report. The key is read after them, so that an early exit reports nothing.
     cases = " ".join([*runs, key, *["__report(key);"] * len(runs)])
     return {"main.cpp": "\n".join(parts) + _REPORT.replace("@CASES@", cases)}
+
+
+def _offered(source: str, case: str) -> str:
+    """Return the headers and the namespace that a test uses and that the prompt would have given it."""
+    lines = [f"#include <{header}>" for header, names in _OF_TESTS.items() if re.search(rf"\b(?:{names})\b", case)]
+    if _STANDARD_TYPE.search(case) and "using namespace std" not in source + case:
+        lines.append("using namespace std;")
+    return "\n".join(lines)
+
+
+def _as_function(case: str, name: str) -> str:
+    """Return a test with its ``main`` renamed. Only in ``main``, the end of the body means ``return 0``."""
+    begin = _MAIN.search(case)
+    if begin is None:
+        return case
+    renamed, depth = f"{case[: begin.start()]}static int {name}(int argc = 0, char **argv = nullptr) ", 0
+    for token in _TOKEN.finditer(case, begin.end()):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if not depth:
+            return f"{renamed}{case[begin.end() : token.start()]}return 0; }}{case[token.end() :]}"
+    return renamed + case[begin.end() :]
 
 
 def _headers(source: str, *more: str) -> str:

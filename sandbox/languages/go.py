@@ -55,12 +55,23 @@ def sources(job: Job) -> dict[str, str]:
     return files | {"harness.go": TESTS.replace("@TESTS@", listed).replace("@COUNT@", str(len(job["cases"])))}
 
 
-def _as_package(source: str) -> str:
-    """Return the source as a file of the package ``main``. Imports are added or removed, so that each is used once."""
+def missing_modules(source: str) -> set[str]:
+    """Return the imports of a program that begin with a domain. The sandbox has none, except testify's assert."""
+    return {path for path in _imports(source) if "." in path.partition("/")[0]} - {_ASSERT}
+
+
+def _imports(source: str) -> dict[str, str]:
+    """Return the imported paths with their other names; "" if an import has none."""
     named: dict[str, str] = {}
     for found in _IMPORT.finditer(source):
         for alias, path in re.findall(r"([\w.]+)?[ \t]*\"([^\"]+)\"", found["many"] or found["one"]):
             named[path] = alias
+    return named
+
+
+def _as_package(source: str) -> str:
+    """Return the source as a file of the package ``main``. Imports are added or removed, so that each is used once."""
+    named = _imports(source)
     body = _PACKAGE.sub("", _IMPORT.sub("", source))
     for path in (*_STANDARD, "testing", _ASSERT):
         named.setdefault(path, "")

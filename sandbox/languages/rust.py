@@ -14,9 +14,20 @@ from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, become
 LIMITS_ADDRESS_SPACE = False  # rustc reserves more than it uses
 
 _MAIN = re.compile(r"\bfn\s+main\s*\(\s*\)")
-_TEST = re.compile(r"#\[test\]\s*(?P<more>(?:#\[[^\]]*\]\s*)*)(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)")
+_TEST = re.compile(
+    r"(?P<marks>(?:#\[[^\]]*\]\s*)*#\[test\]\s*(?:#\[[^\]]*\]\s*)*)(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)"
+)
 _MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub\s+)?mod\s+(?P<name>\w+)")
+_USE = re.compile(
+    r"^[ \t]*(?:pub\s+)?(?:use\s+(?:::)?(?P<crate>\w+)(?P<path>[^;]*)|extern\s+crate\s+(?P<extern>\w+)[^;]*);",
+    re.MULTILINE,
+)
+_OWN_CRATES = frozenset({"std", "core", "alloc", "proc_macro", "crate", "self", "super"})
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _REPORT = r"""
+trait BestofnTest { fn demand(self); }
+impl BestofnTest for () { fn demand(self) {} }
+impl<T, E: std::fmt::Debug> BestofnTest for Result<T, E> { fn demand(self) { self.unwrap(); } }
 fn main() {
     use std::io::{Read, Write};
     use std::os::unix::io::FromRawFd;
@@ -45,25 +56,68 @@ def sources(job: Job) -> dict[str, str]:
     """Return the program as one file, with a main function that runs its tests."""
     if job["calls"]:
         raise UnusableTests("tests of the kind function are not supported for Rust; use the kind check or stdin")
+    program = without_unused_crates(job["source"])
     if not job["cases"]:
-        return {"main.rs": job["source"]}
-    parts = [_MAIN.sub("fn program_main()", job["source"])]
+        return {"main.rs": program}
+    parts = [_MAIN.sub("fn program_main()", program)]
     runs: list[str] = []
     for number, case in enumerate(job["cases"]):
-        module = _MODULE.search(case)
-        tests = _TEST.findall(case)
-        if tests:
-            made = _TEST.sub(lambda found: f"{found['more']}pub fn {found['name']}()", case)
-            parts.append(_MODULE.sub(lambda found: f"mod {found['name']}", made))
-            runs += [f"{module['name']}::{name}();" if module else f"{name}();" for _, name in tests]
-        elif _MAIN.search(case):
-            parts.append(_MAIN.sub(f"fn tests_{number}()", case))
-            runs.append(f"tests_{number}();")
-        else:
-            parts.append(f"fn tests_{number}() {{\n{case}\n}}")
-            runs.append(f"tests_{number}();")
+        part, calls = _as_functions(case, number)
+        parts.append(part)
+        runs += calls
     count = len(job["cases"])
     return {"main.rs": "\n".join(parts) + _REPORT.replace("@RUNS@", "\n    ".join(runs)).replace("@COUNT@", str(count))}
+
+
+def _as_functions(case: str, number: int) -> tuple[str, list[str]]:
+    """Return a test as functions, and the statements that call them."""
+    tests = list(_TEST.finditer(case))
+    if not tests:
+        made = _MAIN.sub(f"fn tests_{number}()", case) if _MAIN.search(case) else f"fn tests_{number}() {{\n{case}\n}}"
+        return made, [f"BestofnTest::demand(tests_{number}());"]
+    module = _MODULE.search(case)
+    made = _TEST.sub(lambda found: f"pub fn {found['name']}()", case)
+    prefix = f"{module['name']}::" if module else ""
+    calls = [_call(prefix + test["name"], test["marks"]) for test in tests]
+    return _MODULE.sub(lambda found: f"mod {found['name']}", made), calls
+
+
+def _call(name: str, marks: str) -> str:
+    """Return the statement that runs a test function with the attributes ``marks``."""
+    if "#[ignore" in marks:
+        return ""
+    if "#[should_panic" in marks:
+        return f"assert!(std::panic::catch_unwind(|| {{ {name}(); }}).is_err());"
+    return f"BestofnTest::demand({name}());"
+
+
+def without_unused_crates(source: str) -> str:
+    """Return the program without imports of missing crates whose names it does not use.
+
+    The prompts of HumanEvalPack begin with such imports. rustc rejects them even if nothing uses them.
+    """
+    return _USE.sub(lambda found: "" if _is_unused(found, source) else found[0], source)
+
+
+def missing_crates(source: str) -> set[str]:
+    """Return the crates that a program imports and uses, and that the sandbox does not have."""
+    found = {one["crate"] or one["extern"] for one in _USE.finditer(without_unused_crates(source))}
+    return {name for name in found if _is_missing(name, source)}
+
+
+def _is_missing(crate: str, source: str) -> bool:
+    own = rf"\b(?:mod|enum|struct|trait|type|union)\s+{crate}\b"
+    return crate not in _OWN_CRATES and not re.search(own, source)
+
+
+def _is_unused(found: re.Match[str], source: str) -> bool:
+    """Return whether an import names a missing crate, and the rest of the program uses none of its names."""
+    crate = found["crate"] or found["extern"]
+    if not _is_missing(crate, source) or "*" in (found["path"] or ""):
+        return False
+    names = {crate, *re.findall(r"\w+", found["path"] or "")}
+    rest = _NO_CODE.sub(" ", _USE.sub("", source))
+    return not any(re.search(rf"\b{name}\b", rest) for name in names)
 
 
 def _commands(names: list[str]) -> list[list[str]]:

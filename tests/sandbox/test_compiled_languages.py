@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,7 @@ from bestofn.sandbox.inside.wire import COMPILED, LANGUAGES, _code
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.code_verifier import CodeVerifier
+from tests.benchmarks.compiled.programs import labelled
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ SAMPLES: dict[Language, Sample] = {
         "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b << '\\n'; }",
         "#include <algorithm>\nint add(int a, int b) { return a + b; }",
         "int main() { return 3; }",
-        "assert(add(1, 2) == 3);",
-        "assert(add(1, 2) == 4);",
+        "#undef NDEBUG\n#include<assert.h>\nint main(){\n    vector<int> a = {1, 2}; // }\n    assert (add(a[0], a[1]) == 3);\n}",
+        "int main() { return add(1, 2) == 4 ? 0 : 1; }",
         "#include <cstdlib>\nint add(int a, int b) { exit(0); }",
     ),
     "go": Sample(
@@ -54,10 +56,11 @@ SAMPLES: dict[Language, Sample] = {
     "rust": Sample(
         "use std::io::*;\nfn main() { let mut s = String::new(); stdin().read_to_string(&mut s).unwrap();\n"
         'println!("{}", s.split_whitespace().map(|x| x.parse::<i64>().unwrap()).sum::<i64>()); }',
-        "fn add(a: i32, b: i32) -> i32 { a + b }",
+        "use rand::Rng;\nuse std::{cmp::{max, self}, fmt};\nuse md5;\nfn add(a: i32, b: i32) -> i32 { max(a, a) + b }",
         "fn main() { panic!(); }",
-        "#[cfg(test)]\nmod tests {\n  use super::*;\n  #[test]\n  fn adds() { assert_eq!(add(1, 2), 3); }\n}",
-        "assert_eq!(add(1, 2), 4);",
+        "#[cfg(test)]\nmod tests {\n  use super::*;\n  #[test]\n  fn adds() { assert_eq!(add(1, 2), 3); }\n"
+        '  #[test]\n  #[should_panic(expected = "overflow")]\n  fn overflows() { add(i32::MAX, 1); }\n}',
+        "fn main() -> Result<(), String> { if add(1, 2) == 4 { Ok(()) } else { Err(String::new()) } }",
         "fn add(_a: i32, _b: i32) -> i32 { std::process::exit(0) }",
     ),
     "java": Sample(
@@ -166,6 +169,29 @@ def test_tests_are_run_with_the_program(language: Language, in_sandbox: InSandbo
         assert absent.outcome == "fail", absent
 
     in_sandbox(run)
+
+
+@each(list(SAMPLES))
+def test_right_and_wrong_programs_are_distinguished(language: Language, in_sandbox: InSandbox) -> None:
+    need(language)
+    programs = [one for one in labelled(language) if one.task in ("common_prefix", "word_counts")]
+
+    async def run(sandbox: LocalSandbox) -> None:
+        for one in (programs[0], programs[1], programs[3]):  # right and wrong of a form, and right of another form
+            tests = CodeTests("check", language, ({"source": one.test},), one.entry_point)
+            found = await verdict(sandbox, tests, one.source)
+            assert found.outcome == ("fail" if one.bug else "pass"), (one.id, found)
+
+    in_sandbox(run)
+
+
+def test_each_task_has_a_right_program_and_two_wrong_ones_in_each_language() -> None:
+    for language in SAMPLES:
+        counts = Counter((one.task, bool(one.bug)) for one in labelled(language))
+        assert len(counts) == 2 * 28
+        assert all(count == (2 if wrong else 1) for (_, wrong), count in counts.items())
+        ids = [one.row()["id"] for one in labelled(language)]
+        assert len(set(ids)) == len(ids)
 
 
 @each(["cpp", "go", "typescript"])

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Execution, Limits, Program
+from bestofn.sandbox.languages.go import missing_modules
+from bestofn.sandbox.languages.rust import missing_crates
 from bestofn.verifiers.code_verifier.syntax import imported_modules
 
 # Modules of Python 2. They exist nowhere, so a program that imports one is wrong.
@@ -85,6 +87,14 @@ _BASH_PROBE = """missing=
 for name in {names}; do command -v "$name" >/dev/null || missing+="${missing:+,}\\"$name\\""; done
 echo "[$missing]"
 """
+_CPP_PROBE = """#include <iostream>
+#include <string>
+int main() {
+std::string missing;
+{names}
+std::cout << "[" << missing.substr(!missing.empty()) << "]";
+}
+"""
 
 
 _DRIVEN = frozenset({"lodash"})  # packages that the driver replaces for tests
@@ -117,6 +127,32 @@ def _commands(need: Need) -> set[str]:
     return {name for name in reported if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", need.source + need.tests)}
 
 
+_JAVA_IMPORT = regex(r"^\s*import\s+(?:static\s+)?([\w.]+?)(?:\.\*)?\s*;", re.MULTILINE)
+_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "org.w3c.dom", "org.xml.sax", "org.ietf.jgss", "netscape.")
+_CPP_INCLUDE = regex(r"^\s*#\s*include\s*<([\w./+-]+)>", re.MULTILINE)
+
+
+def _rust_crates(need: Need) -> set[str]:
+    return missing_crates(need.source) | missing_crates(need.tests)
+
+
+def _go_modules(need: Need) -> set[str]:
+    return missing_modules(f"{need.source}\n{need.tests}")
+
+
+def _java_packages(need: Need) -> set[str]:
+    imported = _JAVA_IMPORT.findall(f"{need.source}\n{need.tests}")
+    return {name for name in imported if "." in name and not name.startswith(_JAVA)}
+
+
+def _cpp_checks(names: list[str]) -> str:
+    return "".join(f'#if !__has_include(<{name}>)\nmissing += ",\\"{name}\\"";\n#endif\n' for name in names)
+
+
+def _cpp_headers(need: Need) -> set[str]:
+    return set(_CPP_INCLUDE.findall(f"{need.source}\n{need.tests}"))
+
+
 def _python_modules(need: Need) -> set[str]:
     """Return the modules that the program may lack. The driver reports modules that the tests lack (``broken``)."""
     return imported_modules(need.source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
@@ -124,6 +160,8 @@ def _python_modules(need: Need) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Language:
+    """How the needs of a program are read and probed. Without a probe, the sandbox has nothing beyond the compiler."""
+
     needs: Callable[[Need], set[str]]
     probe: str
     names: Callable[[list[str]], str]  # the names in the syntax of the probe
@@ -136,6 +174,10 @@ _LANGUAGES = {
     "javascript": _Language(_node_packages, _NODE_PROBE, json.dumps, "Node", "Node package"),
     "typescript": _Language(_node_packages, _NODE_PROBE, json.dumps, "Node", "Node package"),
     "bash": _Language(_commands, _BASH_PROBE, " ".join, "Bash", "command"),
+    "cpp": _Language(_cpp_headers, _CPP_PROBE, _cpp_checks, "g++", "C++ header"),
+    "rust": _Language(_rust_crates, "", " ".join, "rustc", "Rust crate"),
+    "go": _Language(_go_modules, "", " ".join, "Go", "Go module"),
+    "java": _Language(_java_packages, "", " ".join, "Java", "Java package"),
 }
 
 
@@ -169,19 +211,14 @@ class Runtimes:
         if not asked:
             return ""
         wanted = [one for one in asked if one]
-        source = (
-            language.probe.replace("{names}", language.names(wanted))
-            if wanted or name in ("javascript", "typescript")
-            else ""
-        )
-        if source:
+        missing: list[str] | None = [] if language.probe else wanted
+        if language.probe and (wanted or name in ("javascript", "typescript")):
+            source = language.probe.replace("{names}", language.names(wanted))
             execution = await self.sandbox.run(Program(name, source, limits=Limits(wall_s=20, cpu_s=20)))  # type: ignore[arg-type]
             missing = _listed(execution)
             if missing is None:
                 return _no_interpreter(language.interpreter, execution)
-        else:
-            missing = []
-        self._missing.update({(name, one): one in missing for one in asked})
+        self._missing.update({(name, one): one in (missing or ()) for one in asked})
         return ""
 
 

@@ -207,7 +207,10 @@ def _source_of(tests: CodeTests) -> str:
     return "\n".join(str(case.get("source") or "") for case in tests.cases)
 
 
-_ASSERTION = regex(r"assert|raise|throw|check|\[\[|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)")
+_ASSERTION = regex(
+    r"assert|raise|throw|check|\[\[|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)|\bErr\("
+    r"|\bint main\b(?s:.*)\breturn (?!0;)"
+)
 
 
 def why_undecidable(tests: CodeTests) -> str:

@@ -161,7 +161,7 @@ class Measurement:
         """Return the sets of a kind to measure. Without ``sets=``, optional sets without a folder are left out."""
         if self.options.sets:
             return [name for name in kind.sets if name in self.options.sets]
-        optional = (*kind.one_half, *kind.borrowed)
+        optional = (*kind.optional, *kind.borrowed)
         names = (*kind.sets, *kind.borrowed)
         return [name for name in names if name not in optional or (self.options.data / name).is_dir()]
 

@@ -144,6 +144,38 @@ PUBLISHED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
         {"kind": "check", "entry": "f", "id": "HumanEval/0"},
     ),
     (
+        "humanevalpack",
+        [
+            {
+                "task_id": f"Go/{i}",
+                "prompt": "// Add adds.\nfunc Add(a int, b int) int {\n",
+                "declaration": "func Add(a int, b int) int {\n",
+                "canonical_solution": "    return a + b\n}\n",
+                "buggy_solution": "    return a - b\n}\n",
+                "bug_type": "operator misuse",
+                "failure_symptoms": "incorrect output",
+                "import": "",
+                "test_setup": 'package main\n\nimport (\n    "testing"\n    "github.com/stretchr/testify/assert"\n)\n',
+                "test": "func TestAdd(t *testing.T) {\n    assert := assert.New(t)\n    assert.Equal(3, Add(1, 2))\n}\n",
+                "example_test": "",
+                "entry_point": "Add",
+                "signature": "Add(a int, b int) int",
+                "docstring": "Add adds.",
+                "instruction": f"Write a Go function `Add(a int, b int) int` to solve the following problem:\nAdd {i}.",
+            }
+            for i in range(3)
+        ],
+        {
+            "kind": "check",
+            "language": "python",
+            "entry": "Add",
+            "setup": "",
+            "id": "Go/0",
+            "text": "Write a Go function `Add(a int, b int) int` to solve the following problem:\nAdd 0.\n\n"
+            "Answer with the whole program, which begins like this:\n\n```\nfunc Add(a int, b int) int {\n\n```",
+        },
+    ),
+    (
         "mbpp_plus",
         [
             {

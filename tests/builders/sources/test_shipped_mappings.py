@@ -11,6 +11,7 @@ import pytest
 
 from bestofn.builders.config.composition import compose, conf_folder
 from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Query
 from bestofn.verifiers.constraints.specs import read_constraints
 from tests.builders.sources.dataset_files import packed, written
@@ -215,6 +216,7 @@ def test_a_shipped_mapping_reads_its_schema(name: str, rows: list, expected: Map
         "text": query.text,
         "recorded": len(query.metadata.get("candidates", ())),
         "kind": tests and tests.kind,
+        "language": tests and tests.language,
         "entry": tests and tests.entry_point,
         "cases": tests and len(tests.cases),
         "setup": tests and tests.setup,
@@ -224,6 +226,17 @@ def test_a_shipped_mapping_reads_its_schema(name: str, rows: list, expected: Map
     }
     assert {key: found[key] for key in expected} == expected
     assert query.text
+
+
+@pytest.mark.parametrize(("config", "language"), [("go", "go"), ("js", "javascript")])
+def test_humanevalpack_is_read_in_each_language(config: str, language: str, tmp_path: Path) -> None:
+    rows = next(rows for name, rows, _ in PUBLISHED if name == "humanevalpack")
+    path = written(tmp_path / "rows.jsonl", rows)
+    chosen = [f"dataset.config={config}", *([f"dataset.tests.language={language}"] if config != language else [])]
+    queries = shipped("humanevalpack", path, *chosen)
+    assert [query.reference.tests and query.reference.tests.language for query in queries] == [language] * 3
+    with pytest.raises(ConfigError, match=r"dataset\.tests\.language is 'js'.* Languages are python, javascript"):
+        shipped("humanevalpack", path, "dataset.config=js")
 
 
 @pytest.mark.parametrize(("name", "expected"), [("hermes", HERMES_CALLS), ("toolace", TOOLACE_CALLS)])

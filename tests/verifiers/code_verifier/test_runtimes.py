@@ -23,7 +23,7 @@ class Without:
 
     async def run(self, program: Program) -> Execution:
         self.programs.append(program)
-        if "has(name)" in program.source or "command -v" in program.source:
+        if any(mark in program.source for mark in ("has(name)", "command -v", "__has_include")):
             if not self.works:
                 return Execution("error", 127, "", "node is not installed in the sandbox", 0.0)
             named = [name for name in self.missing if name in program.source]
@@ -108,3 +108,31 @@ def test_the_advice_for_a_missing_module_covers_a_file_of_the_answer() -> None:
     assert found.outcome == "error"
     assert "sandbox.packages=[utils] if it is a package" in found.explanation
     assert "another file of the answer" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "name"),
+    [
+        ("rust", "use rand::Rng;\nfn main() { println!(\"{}\", rand::thread_rng().gen_range(0..9)); }", "rand"),
+        ("rust", "extern crate regex;\nfn main() { regex::Regex::new(\"a\").unwrap(); }", "regex"),
+        ("go", 'package main\nimport (\n\t"fmt"\n\t"github.com/foo/bar"\n)\nfunc main() { fmt.Println(bar.X) }', "github.com/foo/bar"),
+        ("java", "import org.apache.commons.lang3.StringUtils;\nclass Main {}", "org.apache.commons.lang3.StringUtils"),
+        ("cpp", "#include <boost/any.hpp>\n#include <vector>\nint main() {}", "boost/any.hpp"),
+    ],
+)  # fmt: skip
+def test_a_missing_library_of_a_compiled_language_is_an_error(language: str, source: str, name: str) -> None:
+    found = verdict(Without("boost/any.hpp"), source, language)
+    assert (found.outcome, f"'{name}'" in found.explanation) == ("error", True), found
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("rust", "use rand::Rng;\nuse std::fmt;\nmod own { pub fn f() {} }\nuse own::f;\nfn main() { f(); }"),
+        ("go", 'import "fmt"\n\nvar names = []string{\n\t"a.txt",\n}\n\nfunc main() { fmt.Println(names) }'),
+        ("java", "import java.util.*;\nimport static java.lang.Math.*;\nclass Main {}"),
+        ("cpp", "#include <vector>\nint main() {}"),
+    ],
+)
+def test_a_program_fails_if_the_sandbox_has_what_it_uses(language: str, source: str) -> None:
+    assert verdict(Without(), source, language).outcome == "fail"

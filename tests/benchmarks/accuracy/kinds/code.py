@@ -1,4 +1,4 @@
-"""Programs with tests: Python, JavaScript, Bash and SQL."""
+"""Programs with tests: Python, JavaScript, Bash, SQL, and the compiled languages of ``tests.benchmarks.compiled``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from bestofn.builders.records import CodeTests, Query, Reference
 from tests.benchmarks.accuracy.kinds.kind import ROUTED, Kind
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
+COMPILED = "code_compiled"
+
 
 def case(row: LabelledRow) -> Case:
     """Convert one row of a labelled set of programs with tests."""
@@ -16,7 +18,8 @@ def case(row: LabelledRow) -> Case:
     query = Query(
         row.text("id"), "code", ({"role": "user", "content": row.text("prompt")},), reference=Reference(tests=tests)
     )
-    return Case(query, answer(text), row.outcome())
+    groups = (row.text("language"),) if row.folder.name == COMPILED else ()
+    return Case(query, answer(text), row.outcome(), groups)
 
 
 def program_tests(row: LabelledRow) -> tuple[CodeTests, str]:
@@ -68,8 +71,10 @@ KIND = Kind(
         "code_leetcode",
         "code_humanevalpack",
         "code_refactory",
+        COMPILED,
     ),
     case,
+    optional=frozenset({COMPILED}),
     verifier=ROUTED,
     concurrency=8,
 )

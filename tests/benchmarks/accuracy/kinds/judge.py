@@ -83,7 +83,7 @@ KIND = Kind(
         "sandbox=none",
     ),
     decide=decide,
-    one_half=frozenset({"judge_evalbiasbench"}),
+    optional=frozenset({"judge_evalbiasbench"}),
     concurrency=8,
     needs="provider",
     summary=biases,

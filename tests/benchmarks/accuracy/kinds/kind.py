@@ -33,7 +33,7 @@ class Kind:
     ``verifier``     the words that compose the verifier, as for ``bestofn build``.
     ``decide``       reads the decision from a verdict.
     ``positive``     the decisions that count as positive.
-    ``one_half``     sets that exist only in the development half or only in the sealed half.
+    ``optional``     sets that not every folder of labelled data has.
     ``apart``        sets that do not count in ``ALL``, because they measure something else.
     ``more_groups``  returns further groups of a result that depend on the verdict.
     ``borrowed``     sets of other kinds that are also measured. They do not count in ``ALL``, and ``sets=`` cannot name them.
@@ -48,7 +48,7 @@ class Kind:
     verifier: tuple[str, ...] = (*ROUTED, "sandbox=none")
     decide: Callable[[Verdict], Decision] = by_outcome
     positive: frozenset[str] = frozenset({"pass"})
-    one_half: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
     apart: frozenset[str] = frozenset()
     borrowed: tuple[str, ...] = ()
     more_groups: Callable[[Result], tuple[str, ...]] = lambda result: ()

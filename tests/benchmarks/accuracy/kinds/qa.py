@@ -21,4 +21,4 @@ def case(row: LabelledRow) -> Case:
     return Case(query, answer(row.text("candidate")), row.outcome())
 
 
-KIND = Kind(("qa_evouna", "qa_openqa_nq301"), case, one_half=frozenset({"qa_openqa_nq301"}))
+KIND = Kind(("qa_evouna", "qa_openqa_nq301"), case, optional=frozenset({"qa_openqa_nq301"}))

@@ -1,0 +1,5 @@
+"""Labelled programs in compiled languages: right ones, and wrong ones that differ from them in one edit.
+
+``programs`` reads the files of this folder, ``values`` writes values in each language, and ``forms`` writes the tests in
+the forms that HumanEvalPack, MultiPL-E and users write. ``__main__`` writes the set for ``bestofn benchmark accuracy``.
+"""
