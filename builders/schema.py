@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from bestofn.builders.arrow_types import Json, List, Value
 from bestofn.builders.formats import exact_json
@@ -32,6 +32,8 @@ from bestofn.builders.records import (
     Verdict,
 )
 
+RecordT = TypeVar("RecordT")
+RecordT = TypeVar("RecordT")
 SCHEMA_VERSION = "1.2.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``cache_hour``: only prices use it
 
@@ -118,11 +120,9 @@ def query_from_row(row: Row) -> Query:
 
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
     """Convert a candidate to an entry of the column ``candidates``."""
-    row = _fields_of(candidate)
-    row["messages"] = [dict(message) for message in candidate.messages]
-    row["usage"] = {name: getattr(candidate.usage, name) for name in USAGE}
-    row["detail"] = dict(candidate.detail)
-    return clean(row)
+    row = {name: clean(value) for name, value in _fields_of(candidate).items() if name != "usage"}
+    row["usage"] = {name: clean(getattr(candidate.usage, name)) for name in USAGE}
+    return row
 
 
 def candidate_from_row(row: Row) -> Candidate:
@@ -160,13 +160,42 @@ def score_from_row(row: Row) -> Score:
     return Score(row["value"], row.get("parts") or {})
 
 
+class NestedRow(dict[str, Any]):
+    """A nested row that keeps the records of its columns. Each stage and each table uses the same records."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__(row)
+        self.records: dict[str, tuple[object, list[Any]]] = {}  # column -> its entries, and their records
+
+
+def candidates_of(row: Row) -> list[Candidate]:
+    """Return the candidates of a nested row, in order."""
+    return _records(row, "candidates", candidate_from_row)
+
+
+def verdicts_of(row: Row) -> list[Verdict]:
+    """Return the verdicts of a nested row, in the order of its candidates."""
+    return _records(row, "verdicts", verdict_from_row)
+
+
+def scores_of(row: Row) -> list[Score]:
+    """Return the scores of a nested row, in the order of its candidates."""
+    return _records(row, "scores", score_from_row)
+
+
 def judged_from_row(row: Row) -> list[Judged]:
     """Return the candidates of a nested row with their verdicts and scores, in order."""
-    aligned = zip(row["candidates"], row["verdicts"], row["scores"], strict=True)
-    return [
-        Judged(candidate_from_row(candidate), verdict_from_row(verdict), score_from_row(score))
-        for candidate, verdict, score in aligned
-    ]
+    aligned = zip(candidates_of(row), verdicts_of(row), scores_of(row), strict=True)
+    return [Judged(*one) for one in aligned]
+
+
+def _records(row: Row, column: str, from_row: Callable[[Row], RecordT]) -> list[RecordT]:
+    entries: Sequence[Row] = row[column]
+    if not isinstance(row, NestedRow):
+        return list(map(from_row, entries))
+    if column not in row.records or row.records[column][0] is not entries:
+        row.records[column] = entries, list(map(from_row, entries))
+    return list(row.records[column][1])
 
 
 def clean(value: Any) -> Any:
@@ -175,17 +204,20 @@ def clean(value: Any) -> Any:
     Tuples and sets become lists. Integers beyond 64 bits become text, NaN and infinities None, and lone surrogates "?".
     NumPy and torch scalars become Python numbers. Values of other types become text.
     """
-    if value is None or isinstance(value, bool):
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _without_surrogates(value)
+    if value is None or kind is bool:
         return value
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):  # tested first, because the test for Mapping is slow
+    if kind is dict:  # tested first, because the test for Mapping is slow
         members = cast("dict[object, object]", value)
-        return {clean(str(key)): clean(item) for key, item in members.items()}
+        return {_text(key): clean(item) for key, item in members.items()}
     if isinstance(value, Mapping):
         return clean(dict(cast("Mapping[object, object]", value)))
     if isinstance(value, list | tuple):
         return [clean(item) for item in cast("Iterable[object]", value)]
+    if isinstance(value, str):
+        return _without_surrogates(value)
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else str(value)
     if isinstance(value, float):
@@ -196,6 +228,15 @@ def clean(value: Any) -> Any:
     if callable(scalar):  # a NumPy or torch scalar
         return clean(scalar())
     return clean(str(value))
+
+
+def _text(key: object) -> str:
+    text = str(key)
+    return text if text.isascii() else _without_surrogates(text)
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 @cache

@@ -16,6 +16,8 @@ from bestofn.builders.formats.trainable import has_readable_calls, renumbered
 from bestofn.builders.protocols import Pairing
 from bestofn.builders.records import Candidate, JsonObject, Judged, Message, Outcome, content_text
 
+Trace = Sequence[Message]
+"""The messages of a candidate, as ``formats.trainable.renumbered`` returns them."""
 PairSides = tuple[Judged, Judged]
 """(chosen, rejected) of one possible pair."""
 
@@ -108,12 +110,13 @@ def usable_candidates(judged: Sequence[Judged], rules: PairRules) -> list[Judged
     rate = conclusive.count("pass") / len(conclusive) if conclusive else 0.0
     if not rules.pass_rate_least <= rate <= rules.pass_rate_most:
         return []
+    traces = [renumbered(one.candidate.messages) for one in judged]
     return [
         one
-        for one in judged
+        for one, trace in zip(judged, traces, strict=True)
         if teachable(one, rules)
         and (not rules.models or one.candidate.model in rules.models)
-        and not _has_both_verdicts(one, judged)
+        and not _has_both_verdicts(trace, traces, judged)
     ]
 
 
@@ -156,7 +159,11 @@ def length_of(judged: Judged) -> int:
 
 def tie_break_key(*candidates: Judged) -> str:
     """Return a digest of the candidates' texts, to sort candidates or pairs with equal scores."""
-    return hashlib.sha256("\0".join(map(trace_text, candidates)).encode("utf-8", "replace")).hexdigest()
+    return _digest("\0".join(map(trace_text, candidates)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def text_similarity(one: str, other: str) -> float:
@@ -188,14 +195,13 @@ def _uses_made_up_tool_results(candidate: Candidate) -> bool:
     return any(result.get("source") == "llm" for result in results)
 
 
-def _has_both_verdicts(one: Judged, judged: Sequence[Judged]) -> bool:
-    """Return whether the candidates with the same messages as ``one`` got both ``pass`` and ``fail``.
+def _has_both_verdicts(trace: Trace, traces: Sequence[Trace], judged: Sequence[Judged]) -> bool:
+    """Return whether the candidates with the messages ``trace`` got both ``pass`` and ``fail``.
 
     This happens, for example, if a program runs close to its time limit.
     """
-    trace = renumbered(one.candidate.messages)
-    outcomes = {other.verdict.outcome for other in judged if renumbered(other.candidate.messages) == trace}
-    return {"pass", "fail"} <= outcomes | {one.verdict.outcome}
+    outcomes = {one.verdict.outcome for one, other in zip(judged, traces, strict=True) if other == trace}
+    return {"pass", "fail"} <= outcomes
 
 
 def _is_allowed(pair: PairSides, rules: PairRules) -> bool:
@@ -228,7 +234,7 @@ def distinct_texts(judged: Iterable[Judged], *outcomes: Outcome) -> list[Judged]
     with_outcome = [one for one in judged if one.verdict.outcome in outcomes]
     for one in sorted(with_outcome, key=lambda one: (-score_of(one), one.candidate.index)):
         first.setdefault(trace_text(one), one)
-    return sorted(first.values(), key=lambda one: (-score_of(one), tie_break_key(one)))
+    return [one for _, one in sorted(first.items(), key=lambda item: (-score_of(item[1]), _digest(item[0])))]
 
 
 @functools.lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from bestofn.builders.records import Row
 from bestofn.builders.run.apply_stage import RowDone, apply_stage, delete_cached
 from bestofn.builders.run.failures import failures
 from bestofn.builders.run.run_folder import part_of, remove_marker
-from bestofn.builders.schema import SCHEMA_VERSION, features
+from bestofn.builders.schema import SCHEMA_VERSION, NestedRow, features
 from bestofn.builders.tables import parquet_files
 from bestofn.builders.tables.arrow_rows import from_table, join_columns, to_table
 
@@ -68,11 +68,11 @@ class PartWriter:
         file = self._cache_files(number, fingerprints)[first.name]
         apply_stage(self._queries(rows)[1], first, self.loop, cache_file=file, row_done=self.row_done)
 
-    def _queries(self, rows: Sequence[Row]) -> tuple[Table, list[dict[str, object]]]:
+    def _queries(self, rows: Sequence[Row]) -> tuple[Table, list[NestedRow]]:
         """Return ``rows`` as an Arrow table, and as the rows that this table gives."""
         types = features_from(features()["query"])
         table = to_table(rows, types)
-        return table, from_table(table, types)
+        return table, list(map(NestedRow, from_table(table, types)))
 
     def _cache_files(self, number: int, fingerprints: Sequence[str]) -> Mapping[str, Path]:
         cache = self.out / "cache"

@@ -19,7 +19,7 @@ from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.protocols import Stage
 from bestofn.builders.records import Candidate, Query, Row, Verdict
 from bestofn.builders.run.preflight import check_stages
-from bestofn.builders.schema import candidate_from_row, query_from_row, verdict_from_row
+from bestofn.builders.schema import candidates_of, query_from_row, verdicts_of
 from bestofn.builders.stages.score import ScoreCandidates
 from bestofn.builders.tables.atomic_text import write_text
 
@@ -87,9 +87,7 @@ def estimate_scales(
 async def _values(reward: NeedsScales, before: Sequence[Stage], row: Row) -> Mapping[str, Sequence[float | None]]:
     for stage in before:
         row = {**row, **await stage(row)}
-    candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
-    verdicts = [verdict_from_row(verdict) for verdict in row["verdicts"]]
-    return await reward.values(query_from_row(row), candidates, verdicts)
+    return await reward.values(query_from_row(row), candidates_of(row), verdicts_of(row))
 
 
 def _scale(values: Sequence[float | None]) -> tuple[float, float]:

@@ -39,6 +39,7 @@ from bestofn.builders.sampling.journal_file import (
 )
 from bestofn.builders.sampling.journal_writer import Entry, JournalWriter, Statement
 
+STORED_BITS = 1 << 26  # requests with equal bits are looked up in vain: 1 % of them after 700,000 requests
 Values = Sequence[object] | Mapping[str, object]
 
 
@@ -81,6 +82,7 @@ class Journal:
         self.claimed_batches: set[str] = set()
         self._spent_usd = 0.0  # by the calls up to ``_last_call``
         self._last_call = 0
+        self._stored: bytearray | None = None  # see ``_may_have``
 
     def open(self) -> Journal:
         """Open the file for reading. Unless the journal is ``readonly``, create the file if it does not exist."""
@@ -101,9 +103,11 @@ class Journal:
         self.claims = Claims(self.path, self._reader, self._writer, self)
         try:
             await self.claims.open()
+            is_empty = not self.rows("SELECT 1 FROM calls UNION ALL SELECT 1 FROM refusals LIMIT 1")
         except BaseException:
             await self._stop()
             raise
+        self._stored = bytearray(STORED_BITS // 8) if is_empty else None
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -116,6 +120,8 @@ class Journal:
 
     def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, StoredAnswer]:
         """Return the stored answers by sample index; indices that have no stored answer are missing."""
+        if not self._may_have(request):
+            return {}
         with journal_errors(self.path):
             rows = self._reader.execute(
                 "SELECT number, call, choice, reply, request_id, seconds, answers, usd, mode, at FROM answers "
@@ -150,10 +156,13 @@ class Journal:
         Answers that were stored earlier are not replaced. The reply is paid for, so it is written even if an earlier
         write failed.
         """
+        self._note_stored(entry.request)
         return await self._writer.write(entry)
 
     def refusals(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, PermanentRefusal]:
         """Return the permanent refusals of samples by sample index. Other samples are missing."""
+        if not self._may_have(request):
+            return {}
         query = "SELECT number, message FROM refusals WHERE request = ? AND attempt = ?"
         refused = dict(self.rows(query, (request, attempt)))
         return {index: PermanentRefusal(refused[index]) for index in indices if index in refused}
@@ -162,9 +171,26 @@ class Journal:
         self, request: bytes, attempt: int, indices: Sequence[int], provider: str, error: PermanentRefusal
     ) -> None:
         """Store that the service always refuses these samples, so that no later run requests them again."""
+        self._note_stored(request)
         statement = "INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?, ?, ?)"
         message = redacted_text(str(error)).encode("utf-8", "replace").decode()  # without surrogates
         await self.note([(statement, (request, attempt, index, provider, message, time.time())) for index in indices])
+
+    def _may_have(self, request: bytes) -> bool:
+        """Return whether the file may have something about ``request``.
+
+        If the file was empty, and no other process has used it since, it has only the requests that are noted in
+        ``_stored``. Looking up a new request takes 80 µs, because each commit empties SQLite's cache.
+        """
+        if self._stored is None or self.claims.was_shared:
+            return True
+        place, bit = divmod(_stored_bit(request), 8)
+        return bool(self._stored[place] >> bit & 1)
+
+    def _note_stored(self, request: bytes) -> None:
+        if self._stored is not None:
+            place, bit = divmod(_stored_bit(request), 8)
+            self._stored[place] |= 1 << bit
 
     def was_refused(self, request: bytes, attempt: int, index: int) -> bool:
         """Return whether the service has refused this sample before, for a reason that may pass."""
@@ -221,3 +247,7 @@ class Journal:
                 for statement, values in statements:
                     self._reader.execute(statement, values)
             self._reader.execute("VACUUM")
+
+
+def _stored_bit(request: bytes) -> int:
+    return int.from_bytes(request[:8], "big") % STORED_BITS

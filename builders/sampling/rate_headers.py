@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -24,6 +24,14 @@ _PART = re.compile(r"([\d.]+)(ms|us|µs|s|m|h|d)")
 _UNIT_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+Unit = Literal["requests", "input", "output"]
+_NAMES: Mapping[Unit, Sequence[str]] = {
+    "requests": ("anthropic-ratelimit-requests-{}", "x-ratelimit-{}-requests"),
+    "input": ("anthropic-ratelimit-input-tokens-{}", "x-ratelimit-{}-tokens"),
+    "output": ("anthropic-ratelimit-output-tokens-{}",),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """A rate limit from response headers: at most ``limit`` units per ``window_s`` seconds.
@@ -32,7 +40,7 @@ class Allowance:
     limit resets in ``reset_s`` seconds.
     """
 
-    of: Literal["requests", "input", "output"]
+    of: Unit
     limit: float
     window_s: float = 60.0
     remaining: float | None = None
@@ -45,20 +53,14 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
     The names of the headers must be in lower case, unless ``headers`` ignores case. A limit below 1 or above
     ``MOST_UNITS`` is ignored.
     """
-    now = _now(headers)
-    for of, openai, anthropic in (
-        ("requests", "requests", "requests"),
-        ("input", "tokens", "input-tokens"),
-        ("output", None, "output-tokens"),
-    ):
-        names = [f"anthropic-ratelimit-{anthropic}-{{}}"] + ([f"x-ratelimit-{{}}-{openai}"] if openai else [])
+    for of, names in _NAMES.items():
         for name in names:
             limit = _number(headers.get(name.format("limit")))
             if limit and 1 <= limit <= MOST_UNITS:
                 remaining = _number(headers.get(name.format("remaining")))
-                reset_s = _bounded(_duration(headers.get(name.format("reset")), now))
-                window_s = _window(limit, remaining, reset_s) if openai and name.startswith("x-") else 60.0
-                yield Allowance(of, limit, window_s, remaining, reset_s)  # type: ignore[arg-type]
+                reset_s = _bounded(_duration(headers.get(name.format("reset")), headers))
+                window_s = _window(limit, remaining, reset_s) if name.startswith("x-") else 60.0
+                yield Allowance(of, limit, window_s, remaining, reset_s)
                 break
 
 
@@ -116,8 +118,8 @@ def _number(text: str | None) -> float | None:
     return number if number is not None and number == number and abs(number) != float("inf") else None
 
 
-def _duration(text: str | None, now: float) -> float | None:
-    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time from ``now`` to an RFC 3339 date.
+def _duration(text: str | None, headers: Mapping[str, str]) -> float | None:
+    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time until an RFC 3339 date.
 
     Returns None if ``text`` has another format.
     """
@@ -130,6 +132,6 @@ def _duration(text: str | None, now: float) -> float | None:
     if parts and "".join(number + unit for number, unit in parts) == text:
         return sum((_number(number) or 0.0) * _UNIT_S[unit] for number, unit in parts)
     try:
-        return max(0.0, datetime.fromisoformat(text).timestamp() - now)
+        return max(0.0, datetime.fromisoformat(text).timestamp() - _now(headers))
     except (ValueError, OverflowError):
         return None

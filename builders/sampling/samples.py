@@ -43,18 +43,18 @@ def chunks(indices: Sequence[int], most: int) -> list[list[int]]:
 
 def total_usage(completions: Sequence[Completion]) -> Usage:
     """Return the sum of the usage of all ``completions``."""
+    if len(completions) == 1:
+        return completions[0].usage
     return sum((completion.usage for completion in completions), Usage())
 
 
 def shared_usage(total: Usage, count: int) -> list[Usage]:
     """Divide the usage of one request among its ``count`` completions. The parts sum to ``total`` exactly."""
 
-    def parts(tokens: int) -> list[int]:
-        each, rest = divmod(tokens, count)
-        return [each + (position < rest) for position in range(count)]
-
-    columns = [parts(getattr(total, field.name)) for field in dataclasses.fields(Usage)]
-    return [Usage(*row) for row in zip(*columns, strict=True)]
+    divided = [divmod(getattr(total, field.name), count) for field in dataclasses.fields(Usage)]
+    if not any(rest for _, rest in divided):
+        return [Usage(*(each for each, _ in divided))] * count
+    return [Usage(*(each + (place < rest) for each, rest in divided)) for place in range(count)]
 
 
 def shared_cost(usd: float | None, count: int) -> float | None:

@@ -27,6 +27,11 @@ class AnswerPolicies:
     filtered: Policy = "keep"
     empty: Policy = "keep"
 
+    @property
+    def may_change(self) -> bool:
+        """Whether ``apply`` may change a response."""
+        return {self.truncated, self.filtered, self.empty} != {"keep"}
+
     async def apply(self, candidate: Candidate, request: Request, sample: Sample) -> Candidate:
         """Apply the policy for the flaw of ``candidate``: return it unchanged, sampled again, or with an error."""
         flaw = flaw_of(candidate)

@@ -172,11 +172,19 @@ class Generate:
             )
 
         sampled = await sample(wanted.request, wanted.samples, attempt)
-        kept = await run_together(self._policies.apply(one, wanted.request, sample) for one in sampled)
+        if self._policies.may_change:
+            sampled = await run_together(self._policies.apply(one, wanted.request, sample) for one in sampled)
         return [
-            replace(self.request_builder.read(one), index=number, variant=wanted.variant, arm=wanted.arm)
-            for number, one in zip(wanted.candidates, kept, strict=True)
+            _numbered(self.request_builder.read(one), number, wanted)
+            for number, one in zip(wanted.candidates, sampled, strict=True)
         ]
+
+
+def _numbered(candidate: Candidate, number: int, wanted: CandidateRequest) -> Candidate:
+    place = (number, wanted.variant, wanted.arm)
+    if place == (candidate.index, candidate.variant, candidate.arm):
+        return candidate
+    return replace(candidate, index=number, variant=wanted.variant, arm=wanted.arm)
 
 
 def world_seed(query: Query, request: Request) -> int:

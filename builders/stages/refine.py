@@ -17,14 +17,7 @@ from bestofn.builders.pairing.rules import PairRules, allowed_pairs, teachable
 from bestofn.builders.protocols import Reward, Sampler, Verifier
 from bestofn.builders.records import Candidate, Completion, Judged, Pair, Query, Request, Row, Sampling, Score, Verdict
 from bestofn.builders.sampling.samples import seed_of
-from bestofn.builders.schema import (
-    candidate_from_row,
-    candidate_to_row,
-    query_from_row,
-    score_from_row,
-    verdict_from_row,
-    verdict_to_row,
-)
+from bestofn.builders.schema import candidate_to_row, judged_from_row, query_from_row, verdict_to_row
 from bestofn.builders.stages.score import ScoreCandidates
 from bestofn.builders.stages.verify import verdict_of
 
@@ -75,10 +68,7 @@ class Refiner:
         if query.tools:
             self.counts["queries with tools"] += 1
             return None
-        judged = [
-            Judged(candidate_from_row(candidate), verdict_from_row(verdict), score_from_row(score))
-            for candidate, verdict, score in zip(row["candidates"], row["verdicts"], row["scores"], strict=True)
-        ]
+        judged = judged_from_row(row)
         chains = await run_together(self._chain(query, one) for one in self._selected(judged))
         revisions = [(candidate, verdict) for chain in chains for candidate, verdict in chain]
         if not revisions:

@@ -83,7 +83,11 @@ async def rollout(
     """
     episode = _Rollout(sampler, request, tools, attempt, limits, seed, user)
     first_turns = await sampler.draw(request, tuple(indices), attempt)
-    candidates = await run_together(map(episode.candidate, indices, first_turns))
+    dialogues = map(episode.candidate, indices, first_turns)
+    if user is None and not (tools and request.tools):  # each dialogue has one turn, which is sampled
+        candidates = [await dialogue for dialogue in dialogues]
+    else:
+        candidates = await run_together(dialogues)
     return _with_shared_costs_once(candidates, episode.drawn)
 
 
@@ -127,11 +131,11 @@ class _Rollout:
         return replace(retried, cost_usd=cost, detail={**retried.detail, "retry": retry})
 
     def _tools_for_retry(self, candidate: Candidate) -> Tools | None:
-        if not self.limits.retry_refusals or not isinstance(self.tools, OffersModelTools):
-            return None
         results = candidate.detail.get("tool_results") or ()
         invented = any(result["source"] == "schema" for result in results)
-        return self.tools.with_model_for_unknown() if invented and says_it_cannot(candidate.text) else None
+        if not invented or not self.limits.retry_refusals or not isinstance(self.tools, OffersModelTools):
+            return None
+        return self.tools.with_model_for_unknown() if says_it_cannot(candidate.text) else None
 
     async def _finished_dialogue(
         self, tools: Tools | None, index: int, first_turn: Completion | ProviderError

@@ -11,7 +11,7 @@ from bestofn.builders.formats.reward_health import RewardHealth
 from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Row, Score
 from bestofn.builders.sampling.meter import costs_of, metered
-from bestofn.builders.schema import candidate_from_row, features, query_from_row, score_to_row, verdict_from_row
+from bestofn.builders.schema import candidates_of, features, query_from_row, score_to_row, verdicts_of
 
 
 class ScoreCandidates:
@@ -36,8 +36,7 @@ class ScoreCandidates:
     async def __call__(self, row: Row) -> Row:
         """Score the candidates of one query and return the column ``scores``."""
         query = query_from_row(row)
-        candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
-        verdicts = [verdict_from_row(verdict) for verdict in row["verdicts"]]
+        candidates, verdicts = candidates_of(row), verdicts_of(row)
         scores: list[Score] = []
         with row_boundary() as failure, metered() as meter:
             scores = finite_scores(await self.reward.score(query, candidates, verdicts))

@@ -11,7 +11,7 @@ from bestofn.builders.errors import row_boundary
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Row, Verdict
 from bestofn.builders.sampling.meter import Meter, costs_of, metered
-from bestofn.builders.schema import candidate_from_row, features, query_from_row, verdict_to_row
+from bestofn.builders.schema import candidates_of, features, query_from_row, verdict_to_row
 from bestofn.builders.telemetry.spans import span
 
 
@@ -35,8 +35,7 @@ class Verify:
     async def __call__(self, row: Row) -> Row:
         """Verify the candidates of one query and return the column ``verdicts``."""
         query = query_from_row(row)
-        candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
-        metered_verdicts = await run_together(self._verdict(query, candidate) for candidate in candidates)
+        metered_verdicts = await run_together(self._verdict(query, candidate) for candidate in candidates_of(row))
         costs = costs_of([meter for _, meter in metered_verdicts])
         verdicts = [_with_cost(verdict, usd) for (verdict, _), usd in zip(metered_verdicts, costs, strict=True)]
         return {"verdicts": [verdict_to_row(verdict) for verdict in verdicts]}

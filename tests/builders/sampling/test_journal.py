@@ -7,10 +7,11 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
-from bestofn.builders.errors import JournalError
+from bestofn.builders.errors import JournalError, PermanentRefusal
 from bestofn.builders.records import Request, Sampling, Usage
 from bestofn.builders.sampling import journal_file, journal_writer
 from bestofn.builders.sampling.journal import Journal
@@ -56,6 +57,31 @@ def test_what_was_kept_first_stays(tmp_path) -> None:
             assert await other.add(entry(b"k", (1, 2), b"second")) is False
             kept = other.find(b"k", 0, [0, 1, 2])
             assert [kept[index].reply for index in (0, 1, 2)] == [b"first", b"first", b"second"]
+
+    asyncio.run(use())
+
+
+def test_a_journal_that_was_empty_reads_only_requests_that_it_may_have(tmp_path) -> None:
+    looked_up: list[bytes] = []
+
+    async def use() -> None:
+        async with Journal(tmp_path / "j.sqlite") as one:
+            real = one._reader
+            with mock.patch.object(one, "_reader") as reader:
+                reader.execute.side_effect = lambda *call: looked_up.append(call[1][0]) or real.execute(*call)
+                for key in (b"new", b"kept", b"refused"):
+                    assert not one.find(key, 0, [0]) and not one.refusals(key, 0, [0])
+                assert looked_up == []
+                await one.add(entry(b"kept"))
+                await one.add_refusals(b"refused", 0, [0], "p", PermanentRefusal("no"))
+                assert one.find(b"kept", 0, [0]) and one.refusals(b"refused", 0, [0])
+                assert looked_up == [b"kept", b"refused"]
+                async with Journal(tmp_path / "j.sqlite") as other:
+                    assert other.find(b"kept", 0, [0])
+                    await other.add(entry(b"new"))
+                assert one.find(b"new", 0, [0])
+        async with Journal(tmp_path / "j.sqlite") as later:
+            assert later.find(b"kept", 0, [0]) and later.refusals(b"refused", 0, [0])
 
     asyncio.run(use())
 
@@ -158,7 +184,7 @@ def test_a_full_disk_stops_with_a_message_and_loses_nothing(tmp_path) -> None:
     program = textwrap.dedent("""
         import asyncio, os, resource, signal, sys
         from pathlib import Path
-        from bestofn.builders.errors import JournalError
+        from bestofn.builders.errors import JournalError, PermanentRefusal
         from bestofn.builders.sampling.journal import Journal
         from bestofn.builders.sampling.journal_writer import Entry
 
