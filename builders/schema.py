@@ -160,12 +160,12 @@ def score_from_row(row: Row) -> Score:
     return Score(row["value"], row.get("parts") or {})
 
 
-class NestedRow(dict[str, Any]):
+class NestedRow(dict[str, object]):
     """A nested row that keeps the records of its columns. Each stage and each table uses the same records."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row)
-        self.records: dict[str, tuple[object, list[Any]]] = {}  # column -> its entries, and their records
+        self.records: dict[str, tuple[object, Sequence[object]]] = {}  # column -> its entries, and their records
 
 
 def candidates_of(row: Row) -> list[Candidate]:
@@ -195,7 +195,7 @@ def _records(row: Row, column: str, from_row: Callable[[Row], RecordT]) -> list[
         return list(map(from_row, entries))
     if column not in row.records or row.records[column][0] is not entries:
         row.records[column] = entries, list(map(from_row, entries))
-    return list(row.records[column][1])
+    return list(cast("Sequence[RecordT]", row.records[column][1]))
 
 
 def clean(value: Any) -> Any:
@@ -204,7 +204,7 @@ def clean(value: Any) -> Any:
     Tuples and sets become lists. Integers beyond 64 bits become text, NaN and infinities None, and lone surrogates "?".
     NumPy and torch scalars become Python numbers. Values of other types become text.
     """
-    kind = type(value)
+    kind = cast("type[object]", type(value))
     if kind is str:
         return value if value.isascii() else _without_surrogates(value)
     if value is None or kind is bool:
