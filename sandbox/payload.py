@@ -15,7 +15,8 @@ from bestofn.sandbox.inside.settings import BoxSettings
 _HERE = Path(__file__).resolve().parent
 
 BOOT = """
-import json, os, sys, importlib.abc, importlib.util
+import json, os, sys
+from importlib.machinery import ModuleSpec
 def take(count):
     got = b""
     while len(got) < count:
@@ -24,16 +25,18 @@ def take(count):
         got += part
     return got
 sent = json.loads(take(int.from_bytes(take(4), "little")))
-class Sent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Sent:
     def find_spec(self, name, path=None, target=None):
         if name in sent["modules"]:
-            return importlib.util.spec_from_loader(name, self, is_package=name in sent["packages"])
+            return ModuleSpec(name, self, is_package=name in sent["packages"])
+    def create_module(self, spec):
+        return None
     def exec_module(self, module):
         name = module.__name__
-        exec(compile(sent["modules"][name], name, "exec"), module.__dict__)
+        exec(compile(sent["modules"][name], name, "exec", optimize=2), module.__dict__)
 sys.meta_path.insert(0, Sent())
 from bestofn.sandbox.inside.start import start
-del sys.meta_path[0]
+del sys.meta_path[0], sent["modules"]
 start(sent["settings"])
 """
 

@@ -58,6 +58,19 @@ def fork() -> int:
     return check(libc.fork(), "fork")
 
 
+def new_thread_id() -> int:
+    """Start a thread that ends at once, and return its id; 0 if no thread could be started.
+
+    The thread runs a function of the C library. A thread of Python would write to about 80 pages that a forked child
+    shares, and the kernel would copy each of them.
+    """
+    thread, result = ctypes.c_ulong(), ctypes.c_void_p()
+    if libc.pthread_create(ctypes.byref(thread), None, libc.gettid, None):
+        return 0
+    libc.pthread_join(thread, ctypes.byref(result))
+    return (result.value or 0) & 0x7FFFFFFF
+
+
 def keep_capabilities(*kept: int) -> None:
     """Drop every capability except ``kept`` from all sets: permitted, effective, inheritable, ambient, bounding."""
     for capability in range(64):

@@ -31,23 +31,21 @@ FILE = "main.py"
 _STACK, _LARGEST_STACK = 6 << 20, 128 << 20  # bytes of stack of one thread: default and maximum
 _M_ARENA_MAX = -8  # from malloc.h
 
-_own_module_names: list[str] = []
 _hidden_modules: list[types.ModuleType] = []
 
 
-def remember_own_modules() -> None:
-    """Remember which loaded modules belong to bestofn. Called once, before any fork."""
-    _own_module_names[:] = [name for name in sys.modules if name.partition(".")[0] == "bestofn"]
-
-
 def prepare_interpreter() -> None:
-    """Make this child look like a new interpreter: hide bestofn's modules and enable garbage collection."""
-    for name in _own_module_names:
-        _hidden_modules.append(sys.modules.pop(name))  # kept alive, because freeing them takes longer than the fork
+    """Make this process look like a new interpreter: hide bestofn's modules. Called once, before any fork."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bestofn"]:
+        _hidden_modules.append(sys.modules.pop(name))  # kept alive, because functions use their globals
     sys.argv[:] = [FILE]
-    sys.path.insert(0, "")  # the program can import its own files
     random.seed(0)  # so that the same program always gets the same verdict
     _tolerate_common_idioms()
+
+
+def become_script() -> None:
+    """Let this child import the program's own files, and enable garbage collection."""
+    sys.path.insert(0, "")
     gc.enable()
 
 
@@ -82,12 +80,11 @@ def rehearse() -> None:
     A forked child shares its memory pages with its parent. The kernel copies a page when the child first writes to it.
     The rehearsal causes these copies before the run, so the run is faster.
     """
-    json.loads(json.dumps({"source": "", "files": {}, "calls": []}))
+    json.loads('{"source": "", "files": {}, "calls": []}')
     load("name = 0", "rehearsal")
     del sys.modules["rehearsal"]
     sys.stdout.flush()
     sys.stderr.flush()
-    os.listdir()
 
 
 def load(source: str, name: str) -> types.ModuleType:

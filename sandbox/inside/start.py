@@ -16,7 +16,7 @@ from typing import NoReturn
 from bestofn.sandbox.inside import kernel, launcher
 from bestofn.sandbox.inside.confine import SYSTEM, Confinement, in_box
 from bestofn.sandbox.inside.descriptors import write_all
-from bestofn.sandbox.inside.program import remember_own_modules
+from bestofn.sandbox.inside.program import prepare_interpreter
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.inside.supervisor import Supervisor
 
@@ -59,9 +59,10 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     readable = (*SYSTEM, *map(place, settings["folders"]))
     confinement = Confinement(readable, settings["uids"], settings["other_kernel"], packages)
     supervisor = Supervisor(confinement, settings["uid_of_first_run"])
-    remember_own_modules()
+    prepare_interpreter()
     confinement.share()
     gc.collect()
+    kernel.libc.malloc_trim(0)
     gc.disable()
     gc.freeze()
     return supervisor

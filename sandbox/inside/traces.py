@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 
 from bestofn.sandbox.inside.confine import FOLDER
+from bestofn.sandbox.inside.kernel import new_thread_id
 
 MANY = 512  # after more new processes or files than this, the box is replaced
 _LEAST_BLUR = 64
@@ -22,11 +22,11 @@ class Traces:
     ``processes`` is the number of processes and threads that the program started in the last run.
     """
 
-    processes = files = 0
+    processes = files = inode = 0
 
     def begin(self) -> None:
         """Set the times of the folder to a constant, and remember the counters."""
-        self.inode = _next_inode()
+        self.inode = self.inode or _next_inode()
         with contextlib.suppress(OSError):
             os.utime(FOLDER, (0, 0))
 
@@ -35,29 +35,22 @@ class Traces:
 
         ``newest_pid`` is the process id of the newest process that the supervisor itself started for the run.
         """
-        self.processes = _next_pid() - newest_pid - 1
-        self.files = _next_inode() - self.inode - 1
+        self.processes = new_thread_id() - newest_pid - 1  # processes and threads have one counter
+        before, self.inode = self.inode, _next_inode()
+        self.files = self.inode - before - 1
         return self.processes <= MANY and self.files <= MANY
 
     def blur(self) -> None:
         """Advance the counters by a random number. Call it before the child of the next run is started."""
         for _ in range(_blur_of(self.processes)):
-            _next_pid()
+            new_thread_id()
         for _ in range(_blur_of(self.files)):
-            _next_inode()
+            self.inode = _next_inode()
 
 
 def _blur_of(used: int) -> int:
     """Return a random number below twice ``used``, or below ``_LEAST_BLUR`` if this is larger; 0 if ``used`` is 0."""
     return int.from_bytes(os.urandom(4), "little") % max(_LEAST_BLUR, 2 * used) if used > 0 else 0
-
-
-def _next_pid() -> int:
-    """Return the next process id. A thread takes its number from the same counter and is faster than a process."""
-    thread = threading.Thread(target=int)
-    thread.start()
-    thread.join()
-    return thread.native_id or 0
 
 
 def _next_inode() -> int:

@@ -25,7 +25,7 @@ _MODES: dict[str, Callable[[Job], None]] = {
 
 def become_program(caps: Caps) -> None:
     """Prepare the interpreter, wait for a job and run the job."""
-    program.prepare_interpreter()
+    program.become_script()
     program.rehearse()
     job = await_job()
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
