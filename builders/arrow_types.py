@@ -74,8 +74,10 @@ class RecordBatch(Protocol):
 
     num_rows: int
     nbytes: int
+    schema: Schema
 
     def to_pylist(self) -> list[dict[str, Any]]: ...
+    def slice(self, offset: int, length: int) -> Self: ...
     def __getitem__(self, column: str) -> Column: ...
 
 
@@ -84,15 +86,12 @@ class Table(RecordBatch, Protocol):
 
     columns: list[Column]
     column_names: list[str]
-    schema: Schema
 
     def cast(self, schema: Schema) -> Table: ...
 
     def column(self, name: str) -> Column: ...
 
     def append_column(self, field: Field, column: Column) -> Table: ...
-
-    def slice(self, offset: int, length: int) -> Table: ...
 
 
 class Features(Protocol):

@@ -8,17 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.output_file import check_output_file
 from bestofn.scripts.catalogue import BROWSE, REPORT
-
-Rows = TypeVar("Rows")
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -70,6 +67,7 @@ def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
     """
     from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
     from bestofn.builders.report import html_page
+    from bestofn.builders.report.page_parts import COLUMNS
     from bestofn.builders.run import manifest
     from bestofn.builders.tables.shards import has_parts, nested, parts_of
 
@@ -79,7 +77,8 @@ def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
         return page
     parts = parts_of(run)
     figures = figures_of_run(run, described)
-    manifest.write_text(page, html_page.page(figures, _sample(nested(parts), figures.queries, browse), described, name))
+    shown = nested(parts, columns=COLUMNS, every=_step(figures.queries, browse))
+    manifest.write_text(page, html_page.page(figures, shown, described, name))
     return page
 
 
@@ -91,21 +90,23 @@ def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BRO
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.compare_page import Side, distinct_names, joined
     from bestofn.builders.report.compare_page import page as page_of
+    from bestofn.builders.report.page_parts import COLUMNS
     from bestofn.builders.run.manifest import write_text
     from bestofn.builders.tables.shards import nested, parts_of
     from bestofn.scripts.compare import compared
 
-    rows = joined(nested(parts_of(before)), nested(parts_of(after)))
+    first_rows, second_rows = (nested(parts_of(run), columns=COLUMNS) for run in (before, after))
     comparison = compared(before, after)
+    rows = itertools.islice(joined(first_rows, second_rows), 0, None, _step(comparison.shared, browse))
     first, second = distinct_names(before, after)
     sides = Side(first, figures_of_run(before)), Side(second, figures_of_run(after))
-    write_text(page, page_of(*sides, comparison, _sample(rows, comparison.shared, browse)))
+    write_text(page, page_of(*sides, comparison, rows))
     return page
 
 
-def _sample(rows: Iterable[Rows], size: int, most: int) -> Iterator[Rows]:
-    """Yield at most ``most`` of the ``size`` rows, evenly spaced."""
-    return itertools.islice(rows, 0, None, max(1, math.ceil(size / most)))
+def _step(size: int, most: int) -> int:
+    """Return the smallest step in which a walk over ``size`` rows has at most ``most`` rows."""
+    return max(1, math.ceil(size / most))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from bestofn.builders.statistics.proportions import wilson_interval
 
 FOLDER, FIGURES = "audit", "audit.json"
 AUDITED = ("fail", "pass")
+_SORTED_JSON = json.JSONEncoder(sort_keys=True, default=str)
 Opinion = Literal["right", "wrong", "undecided"]
 OPINIONS: tuple[Opinion, ...] = get_args(Opinion)
 
@@ -267,5 +268,5 @@ def with_stored_opinions(sample: AuditSample, stored: Iterable[JsonObject]) -> A
 
 def answer_hash(candidate: Row) -> str:
     """Return a hash of the candidate's messages."""
-    messages = json.dumps(candidate["messages"], sort_keys=True, default=str)
+    messages = _SORTED_JSON.encode(candidate["messages"])
     return hashlib.sha256(messages.encode()).hexdigest()[:16]

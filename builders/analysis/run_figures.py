@@ -177,8 +177,8 @@ class RunFigures:
         self.counts.update([(split, candidate.index, candidate.outcome) for candidate in candidates])
         self.mixes[mix_of(query)] += 1
         if scores := [sample.reward for sample in query.sampled if sample.reward is not None]:
-            self.scores += Moments.of([sum(scores) / len(scores)])
-            self.best_scores += Moments.of([max(scores)])
+            self.scores += Moments(1, sum(scores) / len(scores))
+            self.best_scores += Moments(1, max(scores))
         for candidate in candidates:
             if candidate.outcome == "error" and not candidate.failure:
                 count_bounded(self.verification_errors, candidate.explanation)

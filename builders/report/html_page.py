@@ -78,7 +78,7 @@ def document(
     return template("report_page.html").render(
         name=name,
         policy=script.policy + ("; connect-src 'self'" if live else ""),
-        style=Markup(style() + _code_style()),
+        style=Markup(style()),
         facts=facts,
         summary=summary,
         details=details,
@@ -181,14 +181,6 @@ def template(name: str) -> Template:
 def style() -> str:
     """Return the style sheet of all pages."""
     return (HERE / "report_page.css").read_text("utf-8")
-
-
-def _code_style() -> str:
-    from pygments.formatters import HtmlFormatter
-
-    light = HtmlFormatter(style="xcode").get_style_defs("pre.code")
-    dark = HtmlFormatter(style="lightbulb").get_style_defs("pre.code")
-    return f"\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\npre.code {{ background: var(--code); }}\n"
 
 
 def _facts(manifest: Row) -> dict[str, str]:

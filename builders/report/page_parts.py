@@ -16,8 +16,20 @@ from typing import NotRequired, TypedDict
 
 from bestofn.builders.records import Row
 from bestofn.builders.report.query_html import CandidateEntry, QueryEntry, is_refusal, query_entry, title_html
+from bestofn.builders.tables.shards import Members
 
 PART_QUERIES = 32  # queries per part
+COLUMNS: Members = {
+    "query_id": (),
+    "split": (),
+    "messages": (),
+    "reference": (),
+    "candidates": ("index", "attempt", "messages", "stop_reason", "reasoning", "usage", "error"),
+    "verdicts": ("outcome", "confidence", "explanation", "verifier", "detail"),
+    "scores": ("value", "parts"),
+    "pairs": ("chosen", "rejected"),
+}
+"""The columns of the nested rows that a page shows."""
 
 
 class PageEntry(QueryEntry):

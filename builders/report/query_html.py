@@ -12,7 +12,8 @@ from typing import TypedDict
 
 from bestofn.builders.analysis.audit import answer_hash
 from bestofn.builders.records import JsonObject, Row, content_text
-from bestofn.builders.report.safe_markdown import coloured, explained, readable, title
+from bestofn.builders.report.code_colours import coloured
+from bestofn.builders.report.safe_markdown import explained, readable, title
 
 LONGEST_TEXT = 20_000  # characters; the page shows at most this much of one message
 LONGEST_TITLE = 160

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import html
 import re
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
 from xml.etree.ElementTree import Element, tostring
 
-if TYPE_CHECKING:
-    from pygments.formatter import Formatter
-    from pygments.lexer import Lexer
+from bestofn.builders.report.code_colours import coloured
 
 FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # limited lengths: see below
 LONGEST_FORMULA = 2_000  # characters; a longer formula is not converted
@@ -25,6 +22,7 @@ FORMULA = re.compile(
     r"|(?<![\\$\w])\$(?P<dollar>[^\s$](?:[^$\n]*[^\s$])?)\$(?![\w$])|(?P<boxed>\\boxed\{)",
     re.DOTALL,
 )
+FORMULA_START = re.compile(r"[$\\]")
 INLINE_CODE = re.compile(r"`([^`\n]+)`")
 EMPHASIS = re.compile(
     r"<code>[^<]*</code>|\*\*(?P<bold>[^*\n]+)\*\*|(?<![*\w])\*(?![\s*])(?P<italic>[^*\n]+?)(?<!\s)\*(?![*\w])"
@@ -81,6 +79,8 @@ def title(text: str) -> str:
 
 def explained(text: str) -> str:
     r"""Convert an explanation to safe HTML. A quoted answer in LaTeX, as in ``'6\\\\text{ m}'``, is a formula."""
+    if "\\" not in text and "{" not in text:  # no LaTeX
+        return html.escape(text)
     parts: list[str] = []
     position = 0
     for quoted in QUOTED.finditer(text):
@@ -91,33 +91,6 @@ def explained(text: str) -> str:
     return "".join([*parts, html.escape(text[position:])])
 
 
-def coloured(code: str, language: str = "") -> str:
-    """Return ``code`` as a ``<pre>`` with the CSS classes of Pygments; plain text if the language is unknown."""
-    from pygments import highlight
-
-    shown = highlight(code.rstrip(), _lexer(language), _formatter())
-    return f'<pre class="code">{shown.rstrip()}</pre>'
-
-
-@cache
-def _formatter() -> Formatter[str]:
-    """Return the formatter of all code blocks. Its creation takes longer than a usual block."""
-    from pygments.formatters import HtmlFormatter
-
-    return HtmlFormatter(nowrap=True)
-
-
-@lru_cache(maxsize=256)
-def _lexer(language: str) -> Lexer:
-    from pygments.lexers import TextLexer, get_lexer_by_name
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_by_name(language or "text")
-    except ClassNotFound:
-        return TextLexer()
-
-
 def _after_newlines(text: str, position: int) -> int:
     while text.startswith("\n", position):
         position += 1
@@ -126,10 +99,12 @@ def _after_newlines(text: str, position: int) -> int:
 
 def _prose(text: str, *, one_line: bool = False) -> str:
     """Convert text that has no code blocks to HTML. With ``one_line``, display formulas become inline formulas."""
+    if "$" not in text and "\\" not in text:  # no formula
+        return _inline(text)
     parts: list[str] = []
     position = 0
-    closings = _closing_braces(text)
-    while match := FORMULA.search(text, position):
+    closings = _closing_braces(text) if "\\boxed{" in text else {}
+    while match := _next_formula(text, position):
         kind = match.lastgroup or ""
         if kind != "boxed":
             display = kind in ("display", "bracket") and not one_line
@@ -176,6 +151,12 @@ def _unboxed(source: str) -> str:
     return source.replace("\\boxed", "\\mathbf")
 
 
+def _next_formula(text: str, position: int) -> re.Match[str] | None:
+    """Return the next formula. The search for its first character is ten times as fast as ``FORMULA.search``."""
+    starts = (FORMULA.match(text, start.start()) for start in FORMULA_START.finditer(text, position))
+    return next(filter(None, starts), None)
+
+
 def _closing_braces(text: str) -> dict[int, int]:
     """Return a dict from the position after each opening brace to the position of its closing brace."""
     opened: list[int] = []
@@ -190,9 +171,11 @@ def _closing_braces(text: str) -> dict[int, int]:
 
 def _inline(text: str) -> str:
     escaped = html.escape(text, quote=False)
-    escaped = INLINE_CODE.sub(r"<code>\1</code>", escaped)
-    escaped = EMPHASIS.sub(_emphasised, escaped)
-    return HEADING.sub(r"<b>\2</b>", escaped)
+    if "`" in escaped:
+        escaped = INLINE_CODE.sub(r"<code>\1</code>", escaped)
+    if "*" in escaped:
+        escaped = EMPHASIS.sub(_emphasised, escaped)
+    return HEADING.sub(r"<b>\2</b>", escaped) if "#" in escaped else escaped
 
 
 def _emphasised(match: re.Match[str]) -> str:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from bestofn.builders.arrow_types import features_of_schema
+from bestofn.builders.arrow_types import Columns, Features, List, RecordBatch, arrow, features_of_schema
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.tables.arrow_arrays import member_of_list
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.attempts import first_outcome
 from bestofn.builders.tables.checksums import check_part
 from bestofn.builders.tables.parquet_files import opened
 
+Members = Mapping[str, Sequence[str]]
+"""The name of a column -> the members of its structs; no members: the whole column."""
 READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in Arrow's memory format
 
 
@@ -41,21 +44,59 @@ def has_parts(run: Path) -> bool:
     return any((run / "shards").glob("*.parquet"))
 
 
-def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of nested shards. Only one batch is in memory at a time."""
-    for batch, _ in nested_batches(parts):
+def nested(parts: Sequence[Path], *, columns: Members | None = None, every: int = 1) -> Iterator[dict[str, Any]]:
+    """Yield the rows of nested shards; with ``every``, only the first of each ``every`` rows.
+
+    Only one batch is in memory at a time. The rows have ``columns``, or all columns.
+    """
+    for batch, _ in nested_batches(parts, columns=columns, every=every):
         yield from batch
 
 
-def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
+def nested_batches(
+    parts: Sequence[Path], *, columns: Members | None = None, every: int = 1
+) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
     """Yield batches as (rows, size in bytes in Arrow's memory format). If rows are long, a batch has fewer rows."""
+    passed = 0  # rows before the batch
     for part in parts:
         with opened(part) as file:
             features = features_of_schema(file.schema_arrow)
+            paths = None
+            if columns is not None:
+                features, paths = _selected(features, columns), _paths(columns)
             size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
-            at_once = READ_BYTES * file.metadata.num_rows // max(1, size)
-            for batch in file.iter_batches(batch_size=max(1, min(READ_ROWS, at_once))):
-                yield from_table(batch, features), batch.nbytes
+            at_once = max(1, min(READ_ROWS, READ_BYTES * file.metadata.num_rows // max(1, size)))
+            for batch in file.iter_batches(batch_size=at_once, columns=paths):
+                yield from_table(_rows_of(batch, range(-passed % every, batch.num_rows, every)), features), batch.nbytes
+                passed += batch.num_rows
+
+
+def _rows_of(batch: RecordBatch, numbers: range) -> RecordBatch:
+    """Return some rows of ``batch``. Its method ``take`` loads code of 40 MB."""
+    if numbers.step == 1:
+        return batch
+    return arrow().Table.from_batches([batch.slice(number, 1) for number in numbers], batch.schema)
+
+
+def _paths(columns: Members) -> list[str]:
+    """Return the paths of ``columns`` in a Parquet file."""
+    return [
+        path
+        for name, members in columns.items()
+        for path in ([f"{name}.list.element.{member}" for member in members] or [name])
+    ]
+
+
+def _selected(features: Features, columns: Members) -> Features:
+    """Return the types of ``columns``."""
+    selected: dict[str, object] = {}
+    for name, members in columns.items():
+        kind = features[name]
+        if members:
+            kinds = cast("Mapping[str, object]", member_of_list(kind))
+            kind = List({member: kinds[member] for member in members})
+        selected[name] = kind
+    return Columns(selected)
 
 
 def totals(parts: Sequence[Path]) -> dict[str, Any]:
