@@ -72,6 +72,8 @@ async function settled() {
   whenQuiet = null;
   stopTimer(late);
 }
+const turnHere = runner.turn;
+runner.turn = () => { if (programUsed) program.ask({op: 'tick'}); return turnHere(); };
 function lookup(name) {
   if (!known.has(name)) {
     const answer = program.ask({op: 'name', name});

@@ -200,7 +200,7 @@ async function sameProcess() {
     const body = `${job.setup || ''}\n${withoutImports(source)}${checkTail(job.entry_point, source)}`;
     await evaluate(`(async function (${Object.keys(given)}) {${body}\n})`)(...Object.values(given));
     await runner.run();
-    await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
+    await new Promise((resolve) => process.once('beforeExit', () => queueTask(resolve)));
     writeAll(3, Buffer.from('{"passed":true,"error":""}\n'));
   }
   process.exit(0);

@@ -54,9 +54,9 @@ function makeRunner() {
     for (const one of suites) for (const body of (one.hooks.afterAll || []).splice(0)) await perform(body);
   }
   const clock = new Clock();
-  const runner = {run, clock, isNode: false, flush: async () => {
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => realTask(resolve));
-  }};
+  // ``turn`` performs the work that waits. The driver replaces it, because the program may have such work too.
+  const runner = {run, clock, isNode: false, turn: () => new Promise((resolve) => realTask(resolve))};
+  runner.flush = async () => { for (let count = 0; count < 5; count++) await runner.turn(); };
   const jest = strict({...mocks(), ...timerFunctions(clock, () => runner.flush())}, 'jest');
   const names = {test, it: test, describe, suite: describe, expect, jest, vi: jest};
   for (const kind of ['beforeAll', 'beforeEach', 'afterAll', 'afterEach', 'before', 'after']) {
