@@ -33,13 +33,15 @@ class ReportMarks:
         wrong = [mark for mark in self.marks if mark["mark"] == "wrong"]
         fails = sum(mark["outcome"] == "fail" for mark in wrong)
         verdicts = "1 verdict is" if len(wrong) == 1 else f"{len(wrong):,} verdicts are"
+        answers = "1 answer has" if len(self.marks) == 1 else f"{len(self.marks):,} answers have"
         lines = [
             f"{verdicts} marked as wrong in the report, {fails:,} of them fails.",
-            f"{len(self.marks):,} answers have a mark or a note.",
+            f"{answers} a mark or a note.",
             "These answers are not a random sample, so no rate is estimated from them.",
         ]
         if self.others:
-            lines.append(f"{self.others:,} marks are left out: the run has another answer, or none, in their place.")
+            left = "1 mark is" if self.others == 1 else f"{self.others:,} marks are"
+            lines.append(f"{left} left out: the run has another answer, or none, in this place.")
         return "\n".join(lines)
 
 

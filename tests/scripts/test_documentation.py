@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^    (bestofn .*(?:\n {5,}.*)*)", re.MULTILINE)
+INLINE = re.compile(r"`(bestofn [a-z_]+ (?:[^`…>\n]|\n(?!\n))+)`")  # with a setting or an argument
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 PLACEHOLDERS = {"…": "some", "RUN": "runs/x", "PATH": "some", "MODEL": "some", "FILE": "some.jsonl", "DIR": "some"}
 TRANSLATED = {"openai", "claude", "local"}  # forms of other documents, which one layer translates
@@ -41,7 +42,9 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for page in PAGES:
         if page == ROOT / EXECUTED:
             continue
-        shell = "\n".join(blocks(page, "sh", "bash") + INDENTED.findall(page.read_text("utf-8")))
+        text = page.read_text("utf-8")
+        inline = [" ".join(line.split()) for line in INLINE.findall(BLOCK.sub("", text))]
+        shell = "\n".join(blocks(page, "sh", "bash") + INDENTED.findall(text) + inline)
         for line in shell.replace("\\\n", " ").splitlines():
             words = shlex.split(line.split(" > ")[0], comments=True)
             while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
@@ -118,13 +121,14 @@ ANSWERS = [
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the run runs/demo and the file answers.jsonl."""
+    """Return a folder with the run runs/demo and the files of the pages."""
     folder = tmp_path_factory.mktemp("pages")
     rows = [{"question": "2 + 3?", "answer": "5", "candidates": ["\\boxed{5}", "\\boxed{6}"]}]
     (folder / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n")
     words = ["dataset=jsonl", "dataset.path=rows.jsonl", "provider=recorded", "sandbox=none", "test_share=0.0"]
     assert run_here(["build", *words, "out=runs/demo"], cwd=folder).returncode == 0
-    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ANSWERS))
+    for name in ("answers.jsonl", "my.jsonl", "some.jsonl"):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in ANSWERS))
     Dataset.from_list(ANSWERS).rename_column("answer", "gold").to_parquet(folder / "answers.parquet")
     return folder
 
@@ -144,7 +148,7 @@ def test_the_python_of_a_page_runs(name: str, demo: Path, monkeypatch: pytest.Mo
 
 
 READERS = ("inspect", "analyze", "best", "compare", "report", "status", "verify", "init", "completion", "journal")
-SERVES_OR_NEEDS_MORE = ("--live", "prune=true", "provider=openai", "gold=runs/chat-gold")
+SERVES_OR_NEEDS_MORE = ("--live", "prune=true", "provider=openai", "gold=runs/chat-gold", "adopt=OLD")
 READ = [
     (page, words)
     for page, words in FOUND
@@ -156,7 +160,7 @@ READ = [
 def test_a_command_that_reads_runs(page: str, words: list[str], demo: Path) -> None:
     for name in (word for word in words if word.startswith("runs/") and not (demo / word).exists()):
         shutil.copytree(demo / "runs/demo", demo / name)
-    done = run_here(words, cwd=demo)
+    done = run_here([*words, *(["overwrite=true"] if words[0] == "init" else [])], cwd=demo)
     assert done.returncode == 0, done.stderr
 
 
