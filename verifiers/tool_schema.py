@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bestofn.builders.formats.json_schema import problem
+from bestofn.builders.formats.json_schema import Undecided, violation
 from bestofn.builders.formats.tool_calls import call_arguments, call_name, to_chat
 from bestofn.builders.records import JsonObject, Tool
 
@@ -19,6 +19,7 @@ class MadeCall:
     arguments: JsonObject | None  # None if the arguments are not a JSON object
     problem: str = ""
     kind: str = ""  # kind of the problem: "name", "json" or "schema"; "" if there is none
+    undecided: bool = False  # the validation of the arguments exceeded its limits
 
 
 def same_name(one: str, other: str) -> bool:
@@ -61,12 +62,18 @@ def examine(tool_call: JsonObject, tools: Sequence[Tool], *, strict: bool = True
     if function is None:
         known = ", ".join(sorted(to_chat(tool)["function"]["name"] for tool in tools))
         return MadeCall(name, arguments, f"there is no tool {name!r}; the declared tools are {known}", "name")
-    wrong = schema_problem(function.get("parameters") or {}, arguments, strict=strict)
+    try:
+        wrong = schema_problem(function.get("parameters") or {}, arguments, strict=strict)
+    except Undecided:
+        return MadeCall(name, arguments, undecided=True)
     return MadeCall(name, arguments, f"{name}: {wrong}" if wrong else "", "schema" if wrong else "")
 
 
 def schema_problem(schema: JsonObject, arguments: JsonObject, *, strict: bool = True) -> str:
-    """Return why ``arguments`` do not match the JSON Schema, or "". A null optional argument counts as absent."""
+    """Return why ``arguments`` do not match the JSON Schema, or "". A null optional argument counts as absent.
+
+    Raises ``Undecided`` if the validation exceeds its limits.
+    """
     required = schema.get("required")
     required = required if isinstance(required, list) else []
     given = {key: value for key, value in arguments.items() if value is not None or key in required}
@@ -75,7 +82,7 @@ def schema_problem(schema: JsonObject, arguments: JsonObject, *, strict: bool = 
         unknown = sorted(set(given) - set(properties))
         if unknown and not schema.get("patternProperties"):
             return f"unknown argument {unknown[0]!r}; the tool takes {', '.join(sorted(properties)) or 'none'}"
-    return problem(schema, given)
+    return violation(schema, given)
 
 
 def _wire_name(name: str) -> str:

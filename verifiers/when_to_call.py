@@ -15,7 +15,7 @@ from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Candidate, JsonObject, Outcome, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.stance import Reading, read_stance
-from bestofn.verifiers.tool_schema import examine
+from bestofn.verifiers.tool_schema import MadeCall, examine
 
 Decision = Literal["answer", "call", "ask", "decline"]
 OF_STANCE: Mapping[str, Decision] = {
@@ -62,12 +62,15 @@ class WhenToCall:
         expected = expected_of(query)
         if expected is None:
             return Verdict("abstain", 0.0, "the query names no decision about calls", self.name)
-        invented = invented_call(query, candidate)
+        calls = _examined(query, candidate)
+        invented = next((made.problem for made in calls if made.problem), "")
         found, reading = decision_of(query, candidate, expected)
         outcome: Outcome = "abstain" if not found else "pass" if found in expected.decisions else "fail"
         explanation = f"decision: {found or reading.stance}; expected {' or '.join(expected.decisions)}"
         if invented:
             outcome, explanation = "fail", invented
+        elif outcome == "pass" and any(made.undecided for made in calls):
+            outcome, explanation = "abstain", "the validation of a call's arguments exceeds the limits"
         detail: dict[str, object] = {
             "rule": f"{found or 'undecided'}; {reading.rule}",
             "decision": found,
@@ -100,14 +103,14 @@ def decision_of(query: Query, candidate: Candidate, expected: Expected) -> tuple
     return OF_STANCE.get(reading.stance), reading
 
 
-def invented_call(query: Query, candidate: Candidate) -> str:
-    """Return why a call of the answer is invented: an undeclared tool, or invalid arguments; "" if none is.
+def _examined(query: Query, candidate: Candidate) -> list[MadeCall]:
+    """Return the calls of the answer, with the reasons why they are invented: undeclared tools or invalid arguments.
 
     Without declared tools, for example in a GRPO table, only the decision counts.
     """
     try:
         tools = [to_chat(tool) for tool in query.tools]
     except ValueError:
-        return ""
+        return []
     calls: Sequence[JsonObject] = candidate.tool_calls or written_calls(candidate.text, tools).calls
-    return next((made.problem for made in (examine(call, tools) for call in calls) if made.problem), "")
+    return [examine(call, tools) for call in calls]

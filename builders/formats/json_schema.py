@@ -2,7 +2,7 @@
 
 A model wrote the values, and a dataset the schemas, so every validation is limited: by the number of keywords that it
 applies, and by regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the same
-value gets the same result on every machine. A validation that exceeds a limit reports no violation.
+value gets the same result on every machine.
 """
 
 from __future__ import annotations
@@ -30,14 +30,22 @@ Keyword = Callable[..., Iterator[object]]
 """The function of one JSON Schema keyword: (validator, value of the keyword, instance, schema) -> its violations."""
 
 
-class TooManySteps(Exception):
-    """A validation has applied ``MAX_STEPS`` keywords."""
+class Undecided(Exception):
+    """A validation has exceeded its limits, so it is not known whether the value is valid."""
 
 
 def problem(schema: JsonObject, value: object) -> str:
-    """Return the first violation of ``schema`` by ``value``.
+    """Return the first violation of ``schema`` by ``value``; "" if there is none, or if the validation is undecided."""
+    try:
+        return violation(schema, value)
+    except Undecided:
+        return ""
 
-    Returns "" if there is none, if the schema is invalid, or if the validation exceeds its limits.
+
+def violation(schema: JsonObject, value: object) -> str:
+    """Return the first violation of ``schema`` by ``value``; "" if there is none, or if the schema is invalid.
+
+    Raises ``Undecided`` if the validation exceeds its limits.
     """
     from referencing.exceptions import Unresolvable
 
@@ -47,7 +55,9 @@ def problem(schema: JsonObject, value: object) -> str:
     _steps.left = MAX_STEPS
     try:
         error = next(iter(validator.iter_errors(value)), None)
-    except (Unresolvable, RecursionError, TypeError, re.error, TooManySteps):
+    except RecursionError:
+        raise Undecided from None
+    except (Unresolvable, TypeError, re.error):
         return ""
     if error is None:
         return ""
@@ -87,7 +97,7 @@ def _counted(keyword: Keyword) -> Keyword:
     def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         _steps.left -= 1
         if _steps.left < 0:
-            raise TooManySteps
+            raise Undecided
         yield from keyword(validator, value, instance, schema) or ()
 
     return run
@@ -96,7 +106,7 @@ def _counted(keyword: Keyword) -> Keyword:
 def _pattern(validator: Validator, pattern: str, instance: object, schema: JsonObject) -> Iterator[object]:
     from jsonschema.exceptions import ValidationError
 
-    if isinstance(instance, str) and _matches(pattern, instance) is False:
+    if isinstance(instance, str) and not _matches(pattern, instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -111,15 +121,13 @@ def _pattern_properties(
 
 
 def _without_patterns(keyword: Keyword) -> Keyword:
-    """Return ``keyword`` for an instance without the keys that ``patternProperties`` matches, or may match."""
+    """Return ``keyword`` for an instance without the keys that ``patternProperties`` matches."""
 
     def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         patterns = schema.get("patternProperties")
         if patterns and isinstance(instance, Mapping):
             instance = {
-                key: one
-                for key, one in instance.items()
-                if all(_matches(pattern, key) is False for pattern in patterns)
+                key: one for key, one in instance.items() if not any(_matches(pattern, key) for pattern in patterns)
             }
             schema = {key: one for key, one in schema.items() if key != "patternProperties"}
         yield from keyword(validator, value, instance, schema) or ()
@@ -147,8 +155,8 @@ def _integral(value: object) -> object:
     return [_integral(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _matches(pattern: str, text: str) -> bool | None:
-    """Return whether ``pattern`` matches somewhere in ``text``; None if this would take too many steps."""
+def _matches(pattern: str, text: str) -> bool:
+    """Return whether ``pattern`` matches somewhere in ``text``. Raises ``Undecided`` if this takes too many steps."""
     from bestofn.sandbox.tools.linear_regex import PatternError, choices, find_all
 
     count = choices(pattern)
@@ -157,4 +165,4 @@ def _matches(pattern: str, text: str) -> bool | None:
     try:
         return bool(find_all(pattern, text))
     except PatternError:
-        return None
+        raise Undecided from None

@@ -28,6 +28,7 @@ from bestofn.builders.tables.atomic_text import write_text
 from bestofn.builders.training.checkpoints import Checkpoint, newest_complete
 from bestofn.builders.training.data import Rows, with_reasoning_for
 from bestofn.builders.training.lora import lora_config, save_merged
+from bestofn.builders.training.other_turns import SIDES, Masked, masks_of, sft_arguments
 from bestofn.builders.training.progress import quiet_libraries, show_progress
 from bestofn.builders.training.record import TrainingRecord, determining, earlier_training, rows_digest
 from bestofn.builders.training.settings import METHODS, TrainingSettings
@@ -94,19 +95,26 @@ def _trainer(
     import trl
     from transformers import AutoTokenizer, set_seed
 
-    arguments = trl_arguments(settings)
-    chosen = configuration(settings, {"disable_tqdm": True, **arguments})
-    write_yaml(settings, arguments)
     extra: dict[str, Any] = {"reward_funcs": list(reward_functions)} if settings.method == "grpo" else {}
     if settings.lora:
         extra["peft_config"] = lora_config(settings.lora, settings.method)
+    arguments = trl_arguments(settings)
     try:
-        template = AutoTokenizer.from_pretrained(settings.model_path).chat_template or ""
+        tokenizer = AutoTokenizer.from_pretrained(settings.model_path)
+        template = tokenizer.chat_template or ""
+        if settings.method == "sft":
+            arguments = {**sft_arguments(rows, arguments, tokenizer), **arguments}
+        chosen = configuration(settings, {"disable_tqdm": True, **arguments})
+        write_yaml(settings, arguments)
         data = [None if part is None else with_reasoning_for(part, str(template)) for part in (rows, held_out)]
+        precomputed = bool(arguments.get("precompute_ref_log_probs"))
+        masks = masks_of(data, settings.method, tokenizer, precomputed=precomputed) if settings.method in SIDES else {}
         set_seed(settings.seed)  # a new head or adapter is random
         trainer = getattr(trl, METHODS[settings.method].trainer)(
             model=settings.model_path, args=chosen, train_dataset=data[0], eval_dataset=data[1], **extra
         )
+        if masks:
+            trainer.data_collator = Masked(trainer.data_collator, masks)
     except BestofnError:
         raise
     except Exception as error:  # Transformers and TRL reject a model or a setting with many types of exceptions

@@ -114,3 +114,12 @@ def test_in_the_mock_world_needed_calls_succeed_and_failing_calls_fail() -> None
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(SourceError, match="expected some of needed"):
         WhenToCall(kinds=["useless"])
+
+
+def test_a_call_whose_validation_exceeds_the_limits_is_undecided() -> None:
+    doubling = {f"a{number}": {"anyOf": [{"$ref": f"#/$defs/a{number + 1}"}] * 2} for number in range(40)}
+    city = {"$ref": "#/$defs/a0"}
+    parameters = {"$defs": {**doubling, "a40": {"type": "integer"}}, "type": "object", "properties": {"city": city}}
+    tools = ({"type": "function", "function": {"name": "weather", "parameters": parameters}},)
+    assert verdict("tool_call", RIGHT_CALL, tools).outcome == "abstain"
+    assert verdict("direct", RIGHT_CALL, tools).outcome == "fail"

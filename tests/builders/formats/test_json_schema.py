@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from bestofn.builders.formats.json_schema import MAX_STEPS, problem
+from bestofn.builders.formats.json_schema import MAX_STEPS, Undecided, problem, violation
 from bestofn.sandbox.tools.linear_regex import choices
 from tests.growth import assert_linear
 
@@ -29,6 +29,21 @@ def test_a_pattern_that_backtracks_for_long_takes_no_time(pattern: str) -> None:
 
 def test_references_that_double_the_work_end_at_the_limit_and_report_no_violation() -> None:
     assert problem({"$defs": {**DOUBLING, "a40": {"type": "string"}}, "$ref": "#/$defs/a0"}, 3) == ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"$defs": {**DOUBLING, "a40": {"type": "string"}}, "$ref": "#/$defs/a0"}, 3),
+        ({"pattern": "(?=.*x)(a+)+$"}, "a" * 5_000 + "!"),
+        ({"patternProperties": {"(?=.*x)(a+)+$": {}}, "additionalProperties": False}, {"a" * 5_000: 1}),
+    ],
+    ids=["steps", "pattern", "names"],
+)
+def test_a_validation_that_exceeds_a_limit_is_undecided(schema: dict[str, Any], value: object) -> None:
+    with pytest.raises(Undecided):
+        violation(schema, value)
+    assert problem(schema, value) == ""
 
 
 def test_a_violation_within_the_limit_is_reported() -> None:
