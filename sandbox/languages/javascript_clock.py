@@ -160,6 +160,33 @@ function mocks() {
     resetAllMocks: every(all, 'mockReset'), setTimeout() {}, isMockFunction: (one) => records.has(one),
     mocked: (one) => one};
 }
+// Returns ``mock`` of Node's test runner.
+function nodeMocks() {
+  const all = [];
+  const fn = (before = () => undefined, body = before) => {
+    let inner = body;
+    const record = {calls: []};
+    const call = function (...args) {
+      const one = {arguments: args, this: this, result: undefined, error: undefined};
+      try { return one.result = inner.apply(this, args); }
+      catch (error) { one.error = error; throw error; }
+      finally { record.calls.push(one); }
+    };
+    records.set(call, record);
+    all.push(call);
+    return Object.defineProperty(call, 'mock', {value: strict({
+      get calls() { return record.calls; }, callCount: () => record.calls.length,
+      mockImplementation(made) { inner = made; }, restore() { inner = before; },
+      resetCalls() { record.calls.length = 0; },
+    }, 'mock')});
+  };
+  const method = (owner, name, body) => {
+    const before = owner[name];
+    return owner[name] = fn(before, body || before);
+  };
+  const restoreAll = () => all.forEach((one) => one.mock.restore());
+  return strict({fn, method, restoreAll, reset: restoreAll}, 'mock');
+}
 function isConstructor(made) {
   try { Reflect.construct(Object, [], made); return true; } catch { return false; }
 }

@@ -39,6 +39,7 @@ console.assert = assertOrThrow;
 const program = new Lending(6, 4, 0);
 program.sentGlobals = new Map();
 program.clock = null;
+program.readings = new Map();
 const known = new Map(Object.entries({...runner.names, assert: load('assert')}));
 known.delete(job.entry_point);  // the program may define a function with such a name
 let programUsed = false;  // whether the tests have used a name of the program
@@ -74,8 +75,14 @@ async function settled() {
 }
 const turnHere = runner.turn;
 runner.turn = () => { if (programUsed) program.ask({op: 'tick'}); return turnHere(); };
+// A program could define an assertion that the tests use and do not define.
+function isOpenAssertion(name) {
+  return name !== job.entry_point && /^assert([A-Z_]\w*)$/.test(name)
+    && job.cases.some((source) => new RegExp(`\\b${name}\\s*\\(\\s*(await\\s+)?[\\w$.]+\\(`).test(source));
+}
 function lookup(name) {
   if (!known.has(name)) {
+    if (isOpenAssertion(name)) throw new Unusable(`the tests use the function ${name}, but they do not define it`);
     const answer = program.ask({op: 'name', name});
     program.hasQueue ||= answer.hasQueue === true;
     const value = own.call(answer, 'ok') ? program.take(answer.ok) : undefined;
@@ -94,7 +101,8 @@ const demandDefault = (name) => {
   const found = demand(name);
   return found === solution() && job.entry_point ? lookup(job.entry_point) : found;
 };
-const given = new Map([['require', demand], ['requireDefault', demandDefault]]);
+const given = new Map([['require', demand], ['requireDefault', demandDefault],
+  ['requireLater', importer(demand, demandDefault)]]);
 const scope = new Proxy({}, {
   has: (_, name) => {
     if (typeof name === 'symbol') return false;

@@ -56,11 +56,11 @@ const callsOf = (mock) => recordOf(mock).calls;
 const returnsOf = (mock) => recordOf(mock).results.filter((one) => one.type === 'return').map((one) => one.value);
 const MATCHERS = {
   toBe: (a, b) => Object.is(a, b), toEqual: (a, b) => isEqual(a, b), toStrictEqual: (a, b) => isEqual(a, b, true),
-  toBeCloseTo: (a, b, digits = 2) => a === b || Math.abs(a - b) < 10 ** -digits / 2,
+  toBeCloseTo: (a, b, digits = 2) => numeric(a) === b || Math.abs(a - b) < 10 ** -digits / 2,
   toBeTruthy: (a) => Boolean(a), toBeFalsy: (a) => !a, toBeNull: (a) => a === null, toBeNaN: (a) => Number.isNaN(a),
   toBeUndefined: (a) => a === undefined, toBeDefined: (a) => a !== undefined,
-  toBeGreaterThan: (a, b) => a > b, toBeGreaterThanOrEqual: (a, b) => a >= b,
-  toBeLessThan: (a, b) => a < b, toBeLessThanOrEqual: (a, b) => a <= b,
+  toBeGreaterThan: (a, b) => numeric(a) > b, toBeGreaterThanOrEqual: (a, b) => numeric(a) >= b,
+  toBeLessThan: (a, b) => numeric(a) < b, toBeLessThanOrEqual: (a, b) => numeric(a) <= b,
   toContain: (a, b) => typeof a === 'string' ? a.includes(b) : [...a].includes(b),
   toContainEqual: (a, b) => [...a].some((item) => isEqual(item, b)),
   toHaveLength: (a, b) => a.length === b,
@@ -78,11 +78,27 @@ const MATCHERS = {
   toHaveLastReturnedWith: (a, b) => isEqual(returnsOf(a)[returnsOf(a).length - 1], b),
   toBeTypeOf: (a, b) => typeof a === b, toSatisfy: (a, holds) => Boolean(holds(a)),
 };
+// Counts the assertions of a test for ``expect.assertions`` and ``expect.hasAssertions``.
+const assertions = {
+  start() { Object.assign(this, {made: 0, wanted: null}); },
+  end() {
+    if (this.wanted !== null && !(this.wanted === true ? this.made : this.made === this.wanted)) {
+      throw new Error(`the test made ${this.made} assertions; expected ${this.wanted === true ? 'one' : this.wanted}`);
+    }
+    this.start();
+  },
+};
+assertions.start();
+function numeric(value) {
+  if (typeof value !== 'number' && typeof value !== 'bigint') throw new Error('the value is not a number');
+  return value;
+}
 function expect(value) {
   const matchers = (negated) => {
     const made = {};
     for (const [name, holds] of Object.entries(MATCHERS)) {
       made[name] = (...args) => {
+        assertions.made++;
         if (Boolean(holds(value, ...args)) === negated) throw new Error(`expect${negated ? '().not' : '()'}.${name}`);
       };
     }
@@ -110,7 +126,13 @@ function expect(value) {
   return strict(made, 'expect()');
 }
 Object.assign(expect, {
-  any: (kind) => ({[MATCHES]: (a) => Object(a) instanceof kind}), assertions() {}, hasAssertions() {},
+  any: (kind) => ({[MATCHES]: (a) => Object(a) instanceof kind}),
+  assertions(count) { assertions.wanted = count; }, hasAssertions() { assertions.wanted = true; },
+  extend(made) {
+    for (const [name, match] of Object.entries(made)) {
+      MATCHERS[name] = (a, ...args) => Boolean(match.call({equals: isEqual}, a, ...args).pass);
+    }
+  },
   anything: () => ({[MATCHES]: (a) => a !== null && a !== undefined}),
   objectContaining: (part) => ({[MATCHES]: (a) => contains(a, part)}),
   arrayContaining: (part) => ({[MATCHES]: (a) => Array.isArray(a)
@@ -119,4 +141,6 @@ Object.assign(expect, {
   stringMatching: (part) => ({[MATCHES]: (a) => typeof a === 'string' && new RegExp(part).test(a)}),
   closeTo: (b, digits = 2) => ({[MATCHES]: (a) => Math.abs(a - b) < 10 ** -digits / 2}),
 });
+expect.not = Object.fromEntries(['objectContaining', 'arrayContaining', 'stringContaining', 'stringMatching', 'closeTo']
+  .map((name) => [name, (...args) => ({[MATCHES]: (a) => !expect[name](...args)[MATCHES](a)})]));
 """

@@ -100,7 +100,10 @@ class Peer {
       this.shared.apply(message);
       const args = (Array.isArray(message.args) ? message.args : []).map((form) => this.take(form));
       const result = this.perform(message, args), changes = this.shared.attach({});
-      answer = {...changes, ok: this.put(result), args: this.changed(args)};
+      let sent;
+      try { sent = {ok: this.put(result), args: this.changed(args)}; }
+      catch (error) { sent = {refused: error.message}; }  // of this connection, so it is no error of the function
+      answer = {...changes, ...sent};
     } catch (error) {
       this.caught(error);
       answer = {...this.shared.attach({}), raise: this.put(error)};
@@ -112,10 +115,21 @@ class Peer {
   changed() { return []; }
   state() { return {}; }
   request(op, target, args = [], name = '', more = {}) {
-    const message = this.shared.attach({op, target, name, ...more});
-    const forms = args.map((item) => this.put(item));
+    let message, forms;
+    try {
+      message = this.shared.attach({op, target, name, ...more});
+      forms = args.map((item) => this.put(item));
+    } catch (error) { return this.refused(error); }
     const answer = this.ask({...message, ...this.state(), args: forms});
     this.asynchronous();
+    if (own.call(answer, 'refused')) return this.refused(new TypeError(String(answer.refused)));
+    let result;
+    try { result = this.resultOf(answer, args); } catch (error) { return this.refused(error); }
+    if (own.call(answer, 'raise')) throw result;
+    return result;
+  }
+  // Returns the result of a request, or the error that it raised.
+  resultOf(answer, args) {
     this.accept(answer);
     this.shared.apply(answer);
     if (Array.isArray(answer.args)) {
@@ -123,9 +137,9 @@ class Peer {
         if (form !== null && args[place]) restore(args[place], this.take(form));
       });
     }
-    if (own.call(answer, 'raise')) throw this.take(answer.raise);
-    return this.take(answer.ok);
+    return this.take(own.call(answer, 'raise') ? answer.raise : answer.ok);
   }
+  refused(error) { throw error; }
   asynchronous() {}
   // -- values
   number(value) {
@@ -234,6 +248,7 @@ class Peer {
       case 'promise': return this.promiseOf(body);
       case 'regexp': return regexpOf(body);
       case 'typed': return this.typedOf(body);
+      case 'boxed': check(!isObject(body) && body !== null); return Object(body);
       case 'error': check(isObject(body)); return this.errorOf(body);
       case 'handle': check(isObject(body)); return remote(this, body);
       default: throw new TypeError('unknown form ' + tag);

@@ -21,6 +21,14 @@ function iterator(peer, id) {
   peer.references.set(steps, id);
   return steps;
 }
+// Converts as the operators do. ``of + ''`` would convert the result of ``valueOf`` to text.
+function primitive(of, hint) {
+  if (hint !== 'default') return hint === 'string' ? `${of}` : +of;
+  const convert = of[Symbol.toPrimitive];
+  if (convert) return convert.call(of, hint);
+  const value = of.valueOf();
+  return isObject(value) ? of.toString() : value;
+}
 function memberOfSymbol(peer, handle, name) {
   const {id} = handle;
   const start = (kind) => () => {

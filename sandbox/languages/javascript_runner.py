@@ -18,16 +18,23 @@ function makeRunner() {
   const root = {hooks: {}, parent: null}, tests = [];
   const suites = [root];
   let suite = root;
-  const add = (name, body) => { if (typeof body === 'function') tests.push({suite, body}); };
-  const each = (define) => (table) => (name, body) => table.forEach((row) =>
-    define(name, () => body(...(Array.isArray(row) ? row : [row]))));
-  const test = Object.assign((name, body) => add(name, body), {only: add, skip() {}, todo() {}, each: each(add)});
-  const group = (name, body) => {
+  const add = (...args) => {
+    const body = bodyOf(args);
+    if (body) tests.push({suite, body});
+  };
+  const each = (define) => (table, ...values) => (name, ...more) => rowsOf(table, values).forEach((row) =>
+    define(name, () => bodyOf(more)(...row)));
+  const test = strict(Object.assign((...args) => add(...args), {
+    only: add, concurrent: add, skip() {}, todo() {}, each: each(add)}), 'test');
+  const group = (...args) => {
+    const body = bodyOf(args);
+    if (!body) return;
     suite = {hooks: {}, parent: suite};
     suites.push(suite);
-    try { body(); } finally { suite = suite.parent; }
+    try { body.call(MOCHA); } finally { suite = suite.parent; }
   };
-  const describe = Object.assign(group, {only: group, skip() {}, each: each(group)});
+  const groups = {only: group, concurrent: group, skip() {}, each: each(group)};
+  const describe = strict(Object.assign(group, groups), 'describe');
   const hook = (kind) => (body) => (suite.hooks[kind] ||= []).push(body);
   const hooks = (one, kind) => {
     const list = [];
@@ -35,27 +42,30 @@ function makeRunner() {
     return list;
   };
   // A test with a parameter gets the function ``done``, or the context of Node's own test runner.
-  const perform = (body) => body.length === 0 ? body() : runner.isNode ? body(context())
+  const perform = (body) => body.length === 0 ? body.call(MOCHA) : runner.isNode ? body(context())
     : new Promise((resolve, fail) => {
       const done = (error) => error ? fail(error) : resolve();
       const made = body(Object.assign(done, {fail: (error) => fail(error || new Error('failed'))}));
       if (made && typeof made.then === 'function') made.then(resolve, fail);
     });
-  const nested = async (name, body) => perform(typeof body === 'function' ? body : name);
-  const context = () => ({test: nested, name: '', diagnostic() {}, assert: load('assert')});
+  const nested = async (...args) => { const body = bodyOf(args); if (body) await perform(body); };
+  const context = () =>
+    strict({test: nested, it: nested, name: '', diagnostic() {}, assert: load('assert'), mock: runner.mock}, 't');
   const once = new Set();
   async function run() {
     for (const one of tests.splice(0)) {
       for (const body of hooks(one.suite, 'beforeAll')) if (!once.has(body)) { once.add(body); await perform(body); }
       for (const body of hooks(one.suite, 'beforeEach')) await perform(body);
+      assertions.start();
       await perform(one.body);
+      assertions.end();
       for (const body of hooks(one.suite, 'afterEach')) await perform(body);
     }
     for (const one of suites) for (const body of (one.hooks.afterAll || []).splice(0)) await perform(body);
   }
   const clock = new Clock();
   // ``turn`` performs the work that waits. The driver replaces it, because the program may have such work too.
-  const runner = {run, clock, isNode: false, turn: () => new Promise((resolve) => realTask(resolve))};
+  const runner = {run, clock, isNode: false, mock: nodeMocks(), turn: () => new Promise((resolve) => realTask(resolve))};
   runner.flush = async () => { for (let count = 0; count < 5; count++) await runner.turn(); };
   const jest = strict({...mocks(), ...timerFunctions(clock, () => runner.flush())}, 'jest');
   const names = {test, it: test, describe, suite: describe, expect, jest, vi: jest};
@@ -64,13 +74,44 @@ function makeRunner() {
   }
   return Object.assign(runner, {names});
 }
+// Returns the function among the arguments of a test: (name, function), (name, options, function) or (function).
+function bodyOf(args) {
+  if (args.some((one) => isObject(one) && typeof one !== 'function' && (one.skip || one.todo))) return undefined;
+  return args.find((one) => typeof one === 'function');
+}
+// Returns the arguments of each row of ``test.each``. A table may be a template whose first line names the columns.
+function rowsOf(table, values) {
+  if (!table.raw) return [...table].map((row) => Array.isArray(row) ? row : [row]);
+  const names = table[0].split('|').map((name) => name.trim()).filter(Boolean), rows = [];
+  for (let at = 0; at < values.length; at += names.length) {
+    rows.push([Object.fromEntries(names.map((name, place) => [name, values[at + place]]))]);
+  }
+  return rows;
+}
+const itself = function () { return this; };
+const MOCHA = strict({timeout: itself, slow: itself, retries: itself}, 'this');
 // ``import`` statements of a test become calls of ``require``, because the test runs inside a function.
 function withoutImports(source) {
+  const both = /^\s*import\s+([\w$]+)\s*,\s*\{([^}]*)\}\s*from\s*(['"][^'"]+['"]);?/gm;
+  const space = /^\s*import\s+\*\s+as\s+([\w$]+)\s+from\s*(['"][^'"]+['"]);?/gm;
+  const listed = (list) => list.replace(/\bas\b/g, ':');
   const named = /^\s*import\s*\{([^}]*)\}\s*from\s*(['"][^'"]+['"]);?/gm;
-  const whole = /^\s*import\s+(?:\*\s+as\s+)?([\w$]+)\s+from\s*(['"][^'"]+['"]);?/gm;
+  const whole = /^\s*import\s+([\w$]+)\s+from\s*(['"][^'"]+['"]);?/gm;
   return source
-    .replace(named, (_, list, from) => `const {${list.replace(/\bas\b/g, ':')}} = require(${from});`)
+    .replace(both, (_, name, list, from) =>
+      `const ${name} = requireDefault(${from}), {${listed(list)}} = require(${from});`)
+    .replace(named, (_, list, from) => `const {${listed(list)}} = require(${from});`)
+    .replace(space, (_, name, from) => `const ${name} = require(${from});`)
+    .replace(/^\s*import\s*(['"][^'"]+['"]);?/gm, 'require($1);')
+    .replace(/(?<![.\w$])import\s*\(/g, 'requireLater(')
     .replace(whole, (_, name, from) => `const ${name} = requireDefault(${from});`);
+}
+// Returns ``import()`` for tests.
+function importer(demand, demandDefault) {
+  return async (name) => {
+    const made = demand(name), whole = demandDefault(name);
+    return new Proxy(made, {get: (of, key) => key === 'default' ? whole : of[key]});
+  };
 }
 const SOLUTION = /^\.{0,2}\/[^.]*(\.[cm]?js)?$|^(solution|index|main)(\.js)?$/;
 const RUNNERS = new Set(['@jest/globals', 'vitest', 'node:test', 'mocha']);
@@ -89,7 +130,7 @@ function requireFor(solution, runner, import_ = load) {
     if (SOLUTION.test(name)) return solution();
     if (RUNNERS.has(name)) {
       runner.isNode ||= name === 'node:test';
-      return Object.assign(runner.names.test, runner.names);
+      return Object.assign(runner.names.test, runner.names, runner.isNode ? {mock: runner.mock} : {});
     }
     try { return import_(name); }
     catch (error) {

@@ -102,9 +102,9 @@ class Shared {
     if (Object.isFrozen(old)) return;
     if (Array.isArray(old)) {
       check(Array.isArray(content));
-      const made = content.map((item) => this.peer.take(item));
-      old.length = 0;
-      for (const item of made) old.push(item);
+      const made = arrayOf(content, (item) => this.peer.take(item));
+      old.length = made.length;
+      for (let i = 0; i < made.length; i++) if (i in made) old[i] = made[i]; else delete old[i];
     } else {
       const made = decode(content, (tag, body) => this.peer.take({[tag]: body}));
       if (old instanceof Date) { check(made instanceof Date); old.setTime(made.getTime()); }

@@ -43,12 +43,14 @@ function receive(fd, first = null) {
 """
 
 # ``encode`` returns the same JSON forms as ``inside.plain.encode``.
-VALUES = r"""// Makes an own property, also for the name `__proto__`.
+VALUES = r"""const {isProxy} = load('util').types;
+// Makes an own property, also for the name `__proto__`.
 function assign(made, key, value) {
   Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});
 }
-// Returns whether a container has accessors or a derived class, so that it cannot be copied.
+// Returns whether a container has accessors or another class, or is a proxy, so that it cannot be copied.
 function hasBehaviour(value) {
+  if (isProxy(value) || Object.getPrototypeOf(value) === null) return true;
   for (const kind of [Array, Map, Set]) {
     if (value instanceof kind) return Object.getPrototypeOf(value) !== kind.prototype;
   }
@@ -74,9 +76,12 @@ function encode(value, other, isLive = undefined, depth = 200, shared = undefine
   const kind = Object.getPrototypeOf(value), isPlain = kind === Object.prototype || kind === null;
   const isContainer = isPlain || Array.isArray(value) || value instanceof Map || value instanceof Set;
   if (isLive && isContainer && isLive(value)) return other(value);
-  if (isContainer || value instanceof Date) return shared && shared.form(value, depth) || encodeContainer(value, inner);
+  if (isContainer || value instanceof Date) {
+    return shared && shared.form(value, depth) || encodeContainer(value, inner, shared ? HOLE : {u: 0});
+  }
   if (value instanceof Number || value instanceof String || value instanceof Boolean) {
-    return encode(value.valueOf(), other);
+    const plain = encode(value.valueOf(), other);
+    return shared ? {boxed: plain} : plain;
   }
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
     const items = Array.from(value, inner);
@@ -84,10 +89,11 @@ function encode(value, other, isLive = undefined, depth = 200, shared = undefine
   }
   return other(value);
 }
-function encodeContainer(value, inner) {
+const HOLE = {hole: 0};
+function encodeContainer(value, inner, missing = HOLE) {
   if (Array.isArray(value)) {
     const list = [];
-    for (let i = 0; i < value.length; i++) list.push(inner(value[i]));
+    for (let i = 0; i < value.length; i++) list.push(i in value ? inner(value[i]) : missing);
     return list;
   }
   if (value instanceof Map) return {m: Array.from(value, ([key, item]) => [inner(key), inner(item)])};
@@ -101,11 +107,19 @@ function pairs(body) {
   check(Array.isArray(body) && body.every((item) => Array.isArray(item) && item.length === 2));
   return body;
 }
+// Returns the array of a form. Some items may be missing, as in `[1, , 3]`.
+function arrayOf(forms, inner) {
+  const made = new Array(forms.length);
+  for (let i = 0; i < forms.length; i++) {
+    if (forms[i] === null || typeof forms[i] !== 'object' || !own.call(forms[i], 'hole')) made[i] = inner(forms[i]);
+  }
+  return made;
+}
 // The form may come from untrusted code: every type is checked, and no table is read by an unchecked name.
 function decode(form, other) {
   if (form === null || typeof form !== 'object') return form;
   const inner = (item) => decode(item, other);
-  if (Array.isArray(form)) return form.map(inner);
+  if (Array.isArray(form)) return arrayOf(form, inner);
   const tags = Object.keys(form);
   check(tags.length === 1);
   const tag = tags[0], body = form[tag];

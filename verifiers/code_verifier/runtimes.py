@@ -97,7 +97,8 @@ std::cout << "[" << missing.substr(!missing.empty()) << "]";
 """
 
 
-_DRIVEN = frozenset({"lodash"})  # packages that the driver replaces for tests
+# Packages that the driver replaces for tests, and names of the program.
+_DRIVEN = frozenset({"lodash", "vitest", "@jest/globals", "mocha", "solution", "index", "main"})
 
 
 @dataclass(frozen=True, slots=True)
