@@ -65,7 +65,8 @@ function makeRunner() {
   }
   const clock = new Clock();
   // ``turn`` performs the work that waits. The driver replaces it, because the program may have such work too.
-  const runner = {run, clock, isNode: false, mock: nodeMocks(), turn: () => new Promise((resolve) => realTask(resolve))};
+  const turn = () => new Promise((resolve) => realTask(resolve));
+  const runner = {run, clock, isNode: false, mock: nodeMocks(), turn};
   runner.flush = async () => { for (let count = 0; count < 5; count++) await runner.turn(); };
   const jest = strict({...mocks(), ...timerFunctions(clock, () => runner.flush())}, 'jest');
   const names = {test, it: test, describe, suite: describe, expect, jest, vi: jest};
