@@ -10,6 +10,7 @@ from typing import Any
 
 from bestofn.builders.records import JsonObject
 from bestofn.verifiers.constraints.functions_of_tulu import from_function
+from bestofn.verifiers.constraints.kinds_of_tulu import from_prompt
 
 LANGUAGES = frozenset({"en", "es", "fr", "ja"})
 ID_COLUMNS = ("instruction_id_list", "instruction_ids", "instruction_id")
@@ -35,8 +36,8 @@ def read_constraints(value: object, language: str = "en") -> list[Constraint]:
     """Return the constraints that ``value`` describes. Raises ``SpecError`` if it has no known form.
 
     The forms are: a list of ids and a list of arguments (IFEval, IFBench), also as the two items of one list; a list of
-    objects with the key ``id`` and the arguments; ``{"func_name": …}`` (RLVR-IFeval); and any of these as JSON text or
-    as a Python literal.
+    objects with the key ``id`` and the arguments; ``{"func_name": …}`` (RLVR-IFeval); ``{"kinds_of_tulu": […],
+    "prompt": …}`` (Tülu 3's persona prompts); and any of these as JSON text or as a Python literal.
     """
     if isinstance(value, str):
         value = _decoded(value)
@@ -79,6 +80,9 @@ def _of_object(item: Mapping[str, Any], language: str) -> list[Constraint]:
             return _of_columns(ids, item.get("kwargs"), language)
     if "func_name" in item:
         return [_named(*from_function(item), language)]
+    if "kinds_of_tulu" in item:
+        prompt = str(item.get("prompt") or "")
+        return [_named(*from_prompt(str(kind), prompt), language) for kind in item["kinds_of_tulu"]]
     for group in GROUPS:
         if group in item and len(item) == 1:
             return [Constraint(group, group=group, parts=tuple(read_constraints(item[group], language)))]

@@ -84,8 +84,11 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
     ),
     (
         "tulu_persona_if",
-        [{"id": f"t{i}", "prompt": f"?{i}", "messages": [], "constraints": ["keywords:x y"]} for i in range(3)],
-        {"constraints": 1},
+        [
+            {"id": f"t{i}", "prompt": f"?{i}", "messages": [], "constraints": ["punctuation:use no comma", "x"]}
+            for i in range(3)
+        ],
+        {"constraints": 2},
     ),
     ("humaneval", [{**CODE, "task_id": f"HumanEval/{i}"} for i in range(3)], {"kind": "check", "entry": "f"}),
     (
