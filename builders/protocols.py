@@ -146,6 +146,21 @@ def planned_calls(caller: object, query: Query, candidates: int) -> Sequence[Pla
 
 
 @runtime_checkable
+class OpensInBackground(Protocol):
+    """An asynchronous context manager that can be entered before it is open, because opening takes long."""
+
+    in_background: bool
+
+    async def wait_until_open(self) -> None:
+        """Wait until the object is open. Raises the error that prevents it."""
+        ...
+
+    def opening_state(self) -> str:
+        """Return what is done to open the object; "" if it is not being opened."""
+        ...
+
+
+@runtime_checkable
 class Sandbox(Protocol):
     """Runs untrusted programs. It is an asynchronous context manager and must be entered before use."""
 

@@ -13,13 +13,14 @@ from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.sandbox.opening import STARTING, Opening
 from bestofn.sandbox.pool import infra
 from bestofn.sandbox.workers import ProcessPool
 
 log = logging.getLogger(__name__)
 
 
-class AutoSandbox:
+class AutoSandbox(Opening):
     """Runs programs in ``DockerSandbox`` if it can be opened, otherwise in ``LocalSandbox``.
 
     If neither can be opened, no program is executed and the build continues. Each execution then has the status
@@ -55,14 +56,16 @@ class AutoSandbox:
         )
         self.unavailable = ""  # why no program can be run; "" if programs can be run
         self._chosen: DockerSandbox | LocalSandbox | None = None
-        self._open = AsyncExitStack()
+        self._trying: Opening | None = None
+        self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> AutoSandbox:
-        self._open = AsyncExitStack()
+    async def _open(self) -> None:
+        self._stack = AsyncExitStack()
         reasons = []
         for sandbox in self.candidates:
+            self._trying = sandbox
             try:
-                self._chosen = await self._open.enter_async_context(sandbox)
+                self._chosen = await self._stack.enter_async_context(sandbox)
             except SandboxError as error:
                 reasons.append(f"{sandbox.name}: {error}")
                 continue
@@ -72,14 +75,16 @@ class AutoSandbox:
                     sandbox.name,
                     reasons[0],
                 )
-            return self
+            return
         self.unavailable = "No program is executed, because no sandbox works on this machine. " + " | ".join(reasons)
         log.warning(self.unavailable)
-        return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def _close(self) -> None:
         self._chosen = None
-        await self._open.aclose()
+        await self._stack.aclose()
+
+    def _current_step(self) -> str:
+        return self._trying._current_step() if self._trying is not None else STARTING
 
     @property
     def backend(self) -> str:
@@ -99,6 +104,7 @@ class AutoSandbox:
 
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in the chosen sandbox. Returns an ``infra`` execution if no sandbox works."""
+        await self.wait_until_open()
         if self._chosen is not None:
             return await self._chosen.run(program)
         return infra(self.unavailable or "the sandbox is not open")

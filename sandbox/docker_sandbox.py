@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
-from bestofn.builders.records import Execution, Limits, Program
+from bestofn.builders.records import Limits
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.conformance import check_vital
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.leftovers import is_dead, owner
+from bestofn.sandbox.opening import STARTING, PooledSandbox
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import AttachedStream
-from bestofn.sandbox.workers import ProcessPool
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -82,7 +82,7 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
     return settings
 
 
-class DockerSandbox:
+class DockerSandbox(PooledSandbox):
     """Runs programs in containers, one program at a time per container.
 
     ``workers`` is the maximum number of containers; None: one per processor. ``image`` None: bestofn's image, which is
@@ -125,16 +125,16 @@ class DockerSandbox:
         self.box_processes = box_processes
         self.runs_per_box = runs_per_box
         self._client: DockerClient | None = None
-        self._pool: Pool | None = None
 
-    async def __aenter__(self) -> DockerSandbox:
+    async def _open(self) -> None:
         client = await asyncio.to_thread(connect, self.host)
         open_one = partial(self._open_box, client)
         try:
             if self.runtime:
                 check_runtime(self.runtime, (await in_thread(client.info)).get("Runtimes") or {})
             await in_thread(sweep, client)
-            await in_thread(self.image.ensure, client)
+            await in_thread(self.image.ensure, client, self._report)
+            self._step = STARTING
             pool = Pool(open_one, self.workers, self.runs_per_box)
             box = await open_one()
             self.python_version = box.python_version
@@ -145,33 +145,16 @@ class DockerSandbox:
             client.close()
             raise
         self._client, self._pool = client, pool
-        return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            await pool.close()
+    async def _close(self) -> None:
+        await super()._close()
         if self._client is not None:
             await asyncio.to_thread(self._client.close)
             self._client = None
 
-    @property
-    def backend(self) -> str:
-        """The name of the sandbox that runs the programs."""
-        return self.name
-
-    def decoders(self) -> ProcessPool:
-        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
-        return self._opened().decoders
-
-    async def run(self, program: Program) -> Execution:
-        """Run ``program`` in a free container and return its execution."""
-        return await self._opened().run(program)
-
-    def _opened(self) -> Pool:
-        if self._pool is None:
-            raise RuntimeError("DockerSandbox is not open; use `async with DockerSandbox() as sandbox`")
-        return self._pool
+    def _report(self, step: str) -> None:
+        self._step = step
+        log.info("The sandbox is not ready yet: %s.", step)
 
     async def _check(self, box: Box, pool: Pool) -> None:
         """Test the vital promises, because a runtime may lack some limits. Raises ``SandboxError`` if one is broken."""

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,8 +86,8 @@ class Image:
         """The folders of the image that programs import further packages from."""
         return [PACKAGES_FOLDER] if self.packages else []
 
-    def ensure(self, client: DockerClient) -> str:
-        """Build the image if it is missing, and return its tag.
+    def ensure(self, client: DockerClient, report: Callable[[str], None]) -> str:
+        """Build the image if it is missing, and return its tag. ``report`` is called before each build, with its name.
 
         Raises ``SandboxError`` with the end of the log if the build fails.
         """
@@ -102,10 +102,13 @@ class Image:
                     f"the Docker engine has no image {tag} (sandbox.image). Pull or build it first."
                 ) from None
             if self.packages:
-                Image(self.base, languages=self.languages).ensure(client)
+                Image(self.base, languages=self.languages).ensure(client, report)
+            elif self.languages:
+                Image(self.base).ensure(client, report)
+            report(f"building the image {tag}, which is needed once and takes minutes")
+            if self.packages:
                 self._build_packages(client, tag)
             elif self.languages:
-                Image(self.base).ensure(client)
                 self._build_languages(client, tag)
             else:
                 self._build_base(client, tag)

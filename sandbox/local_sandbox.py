@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
-from bestofn.builders.records import Execution, Limits, Program
+from bestofn.builders.records import Limits
 from bestofn.sandbox import cgroups as groups
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.cgroups import Cgroups
@@ -31,12 +31,12 @@ from bestofn.sandbox.image import checked_languages
 from bestofn.sandbox.inside.settings import UIDS, BoxSettings
 from bestofn.sandbox.leftovers import PREFIX, is_dead, owner, owner_of
 from bestofn.sandbox.local_packages import LocalPackages, local_packages
+from bestofn.sandbox.opening import PooledSandbox
 from bestofn.sandbox.packages import checked_names
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import SocketStream
 from bestofn.sandbox.toolchains import check_compilers, compiler_folders
-from bestofn.sandbox.workers import ProcessPool
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ _OTHER_PLACES = (
 _numbers = itertools.count(1)
 
 
-class LocalSandbox:
+class LocalSandbox(PooledSandbox):
     """Runs programs in boxes that it creates itself. Requires Linux 5.13 or newer.
 
     Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
@@ -81,9 +81,8 @@ class LocalSandbox:
         self.languages = checked_languages(languages)
         self._packages = LocalPackages()
         self.python_version: tuple[int, ...] = sys.version_info[:2]
-        self._pool: Pool | None = None
 
-    async def __aenter__(self) -> LocalSandbox:
+    async def _open(self) -> None:
         if sys.platform != "linux":
             raise SandboxError(
                 f"sandbox=local needs Linux, but this is {sys.platform}. Install Docker and set sandbox=docker."
@@ -97,32 +96,9 @@ class LocalSandbox:
         except BaseException:  # also if cancelled: no other code closes this box
             await box.close()
             raise
-        self._pool = Pool(self._open_box, self.workers, self.runs_per_box)
-        await self._pool.open(box)
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            await pool.close()
-
-    @property
-    def backend(self) -> str:
-        """The name of the sandbox that runs the programs."""
-        return self.name
-
-    def decoders(self) -> ProcessPool:
-        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
-        return self._opened().decoders
-
-    async def run(self, program: Program) -> Execution:
-        """Run ``program`` in a free box and return its execution."""
-        return await self._opened().run(program)
-
-    def _opened(self) -> Pool:
-        if self._pool is None:
-            raise RuntimeError("LocalSandbox is not open; use `async with LocalSandbox() as sandbox`")
-        return self._pool
+        pool = Pool(self._open_box, self.workers, self.runs_per_box)
+        await pool.open(box)
+        self._pool = pool
 
     async def _open_box(self) -> Box:
         return await _open(self.box_memory_mb, self._packages)

@@ -27,6 +27,27 @@ _idle: list[
 _abandoned: list[threading.Event] = []  # one event per abandoned call, set once the call has ended
 
 
+class Once:
+    """Calls the first function that it gets. Other threads wait for this call, and get its error."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._called = False
+        self._error: BaseException | None = None
+
+    def __call__(self, function: Callable[[], None]) -> None:
+        """Call ``function`` if no call came before. Raises the error of the first call."""
+        with self._lock:
+            if not self._called:
+                self._called = True
+                try:
+                    function()
+                except BaseException as error:  # any error, because the function did not complete
+                    self._error = error
+            if self._error is not None:
+                raise self._error
+
+
 class _Thread(threading.Thread):
     """A daemon thread that runs queued jobs one by one. When the process ends, Python does not wait for the thread."""
 

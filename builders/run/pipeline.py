@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.threads import Once
 from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.config.signatures import keyword_parameters
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.pairing.basis import VERIFIED
-from bestofn.builders.protocols import HasWeights, ReportsSkipped, Sampler, Source, Stage, Verifier
+from bestofn.builders.protocols import HasWeights, OpensInBackground, ReportsSkipped, Sampler, Source, Stage, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run.disk import disk_full_as_machine_error
@@ -90,8 +91,7 @@ class Run:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: bool = False
-    _preflight: threading.Lock = field(default_factory=threading.Lock)
-    _stages_checked: bool = False
+    _preflight: Once = field(default_factory=Once)
 
     @property
     def generate(self) -> Generate | None:
@@ -136,10 +136,20 @@ class Run:
         used = [(stage.name, settings) for stage, settings in self.stages]
         return table_settings(self.config, self.stage_list, self.not_sent, fingerprint(used)[:12])
 
-    def open(self) -> None:
-        """Open the journal, connections, containers and models. If they are already open, do nothing."""
+    @property
+    def _slow_to_open(self) -> list[OpensInBackground]:
+        return [thing for thing in self.objects.opened_in_order if isinstance(thing, OpensInBackground)]
+
+    def open(self, *, in_background: bool = False) -> None:
+        """Open the journal, connections, containers and models. If they are already open, do nothing.
+
+        With ``in_background``, sandboxes may still be opening afterwards; ``check_stages`` waits for them.
+        """
         with self._lock:
             if not self._opened:
+                for thing in self._slow_to_open:
+                    thing.in_background = in_background
+                    self.ledger.watch_state(thing.opening_state)
                 for name, value in self.not_sent.items():
                     log.warning("sampling.%s=%s is not sent, because the service does not accept it.", name, value)
                 _check_memory(self.objects)
@@ -149,13 +159,14 @@ class Run:
     def check_stages(self, rows: Sequence[Row]) -> None:
         """Send the first rows through the stages; see ``builders.run.preflight``.
 
-        Later calls do nothing. The shards in flight wait for the first call.
+        Later calls do nothing, or raise the error of the first one. The shards in flight wait for the first call.
         """
-        with self._preflight:
-            if not self._stages_checked:
-                expect_verdicts = not self.config.get("verify_nothing") and pair_basis(self.stage_list) == VERIFIED
-                check_stages(self.stage_list, rows, self.loop, expect_verdicts=expect_verdicts)
-                self._stages_checked = True
+
+        def check() -> None:
+            expect_verdicts = not self.config.get("verify_nothing") and pair_basis(self.stage_list) == VERIFIED
+            check_stages(self.stage_list, rows, self.loop, expect_verdicts=expect_verdicts, opening=self._slow_to_open)
+
+        self._preflight(check)
 
     def set_scales(self, queries: Sequence[Query] = ()) -> None:
         """Set the scales of a reward that needs them: the stored ones, or an estimate from ``queries``, if given."""
@@ -340,7 +351,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
         run.progress.count_finished_rows(len(rows))
         _note_complete(run, number)
         return part
-    run.open()
+    run.open(in_background=True)
     run.check_stages(rows)
     started = time.monotonic()
     failed = _write_part(run, number, queries, rows, fingerprints)

@@ -23,7 +23,7 @@ from bestofn.builders.errors import (
     names_failed_request,
 )
 from bestofn.builders.formats.missing_scores import has_failed
-from bestofn.builders.protocols import Sampler, Stage
+from bestofn.builders.protocols import OpensInBackground, Sampler, Stage
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.sampling.provider import config_key_of
 from bestofn.builders.schema import score_from_row, verdict_from_row
@@ -52,16 +52,28 @@ class Failure(NamedTuple):
     queries: int
 
 
-def check_stages(stages: Sequence[Stage], rows: Sequence[Row], loop: Loop, *, expect_verdicts: bool = True) -> None:
-    """Send the first rows through ``stages``. Does nothing if no answers are sampled or read, and in batch mode.
+def check_stages(
+    stages: Sequence[Stage],
+    rows: Sequence[Row],
+    loop: Loop,
+    *,
+    expect_verdicts: bool = True,
+    opening: Sequence[OpensInBackground] = (),
+) -> None:
+    """Send the first rows through ``stages``. Sends nothing if no answers are sampled or read, and in batch mode.
+
+    Waits for the sandboxes ``opening`` before more than one query is sampled, and raises the error of a sandbox that
+    cannot be opened.
 
     Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the verifier or the reward fails on all
     answers to the first queries. If ``expect_verdicts`` is set and all these answers are undecided, logs a warning.
     """
     generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
     if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):
+        loop.run(_wait_until_open(opening))
         return
     check_provider(generate, rows, loop)
+    loop.run(_wait_until_open(opening))
     failed: list[Failure] = []
     undecided: list[str] = []
     for row in rows[:TRIED]:
@@ -78,6 +90,11 @@ def check_stages(stages: Sequence[Stage], rows: Sequence[Row], loop: Loop, *, ex
         _warn_undecided(undecided)
     elif failed:
         _stop(failed)
+
+
+async def _wait_until_open(opening: Sequence[OpensInBackground]) -> None:
+    for thing in opening:
+        await thing.wait_until_open()
 
 
 def _stop(failed: Sequence[Failure]) -> None:

@@ -53,7 +53,7 @@ class BatchQueue:
         self._not_taken = 0  # consecutive jobs that the service could not take
         self._not_taken_since: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        ledger.watch_batches(self.state)
+        ledger.watch_state(self.state)
 
     async def resume(self) -> list[str]:
         """Start to wait for all unfinished jobs that are not claimed. Returns the names of their requests.

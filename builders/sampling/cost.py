@@ -110,7 +110,7 @@ class Ledger:
         self.repaired: Counter[str] = Counter()  # defect -> number of replies that were accepted in spite of it
         self.batch_faults: Counter[str] = Counter()  # what went wrong with batch jobs, in words -> how often
         self._limiters: dict[Limiter, tuple[Counter[str], Counter[str]]] = {}  # -> earlier failures and retries
-        self._batch_states: list[Callable[[], str]] = []
+        self._states: list[Callable[[], str]] = []
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
 
@@ -136,9 +136,9 @@ class Ledger:
         if limiter not in self._limiters:
             self._limiters[limiter] = limiter.counts.failed.copy(), limiter.counts.retried.copy()
 
-    def watch_batches(self, state: Callable[[], str]) -> None:
-        """Include the state of batch jobs in the notes of ``totals``; "" means that there are none."""
-        self._batch_states.append(state)
+    def watch_state(self, state: Callable[[], str]) -> None:
+        """Include a state in the notes of ``totals``, for example that of batch jobs; "" is left out."""
+        self._states.append(state)
 
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
         """Record the cost of earlier runs and of other processes that use the journal.
@@ -208,7 +208,7 @@ class Ledger:
 
     def totals(self) -> dict[str, object]:
         """Return all counts so far as plain data, for the manifest and the terminal."""
-        batches = [state() for state in self._batch_states]
+        states = [state() for state in self._states]
         with self._lock:
             return {
                 **self.counts,
@@ -225,7 +225,7 @@ class Ledger:
                 "usd": self.usd,
                 "usd_before": self.usd_before,
                 "batch_faults": dict(self.batch_faults),
-                "notes": list(filter(None, [*(limiter.waiting_for for limiter in self._limiters), *batches])),
+                "notes": list(filter(None, [*(limiter.waiting_for for limiter in self._limiters), *states])),
             }
 
 

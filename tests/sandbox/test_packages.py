@@ -186,7 +186,7 @@ def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, mo
     """The image has pip and its configuration, so nothing but the loopback index is needed."""
     docker = pytest.importorskip("docker")
     client = docker.from_env()
-    Image().ensure(client)
+    Image().ensure(client, print)
     pip = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")).read_bytes()
     with_pip = f"bestofn-sandbox:test-{os.getpid()}"
     dockerfile = (
@@ -196,7 +196,7 @@ def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, mo
     monkeypatch.setattr(image_module, "base_tag", lambda: with_pip)
     image = Image.of("debian", None, ["tiny-thing"], None)
     try:
-        tag = image.ensure(client)
+        tag = image.ensure(client, print)
         listed = client.containers.run(tag, ["ls", PACKAGES_FOLDER], remove=True, network_mode="none").decode()
         assert "tiny_thing.py" in listed.split()
     finally:

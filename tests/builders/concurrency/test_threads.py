@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bestofn.builders.concurrency.threads import in_thread
+from bestofn.builders.concurrency.threads import Once, in_thread
 
 ABANDONS = """
 import asyncio, sys, time
@@ -103,3 +104,17 @@ def test_the_process_ends_with_its_code(seconds: float, code: str, status: int) 
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (status, "done\n")
     assert done.stderr == ("no such file\n" if status == 1 else "")
+
+
+def test_a_function_is_called_once_and_each_thread_gets_its_error() -> None:
+    calls: list[int] = []
+
+    def fails() -> None:
+        calls.append(1)
+        raise ValueError("broken")
+
+    once = Once()
+    with ThreadPoolExecutor(4) as pool:
+        errors = [pool.submit(once, fails).exception() for _ in range(8)]
+    assert len(calls) == 1
+    assert {str(error) for error in errors} == {"broken"}
