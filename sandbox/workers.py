@@ -79,6 +79,15 @@ class ProcessPool:
             worker.kill()
         await asyncio.gather(*self._ending, *(asyncio.to_thread(worker.join) for worker in workers))
 
+    async def start(self) -> None:
+        """Start all processes before the first call. Calls wait until a process is ready."""
+        assert self._free is not None
+        await asyncio.gather(*(self._start_one(self._free) for _ in range(self.count)))
+
+    async def _start_one(self, free: asyncio.Semaphore) -> None:
+        async with free:
+            self._idle.append(await self._worker())
+
     async def call(self, function: Callable[..., Value], *args: object, timeout_s: float) -> Value:
         """Return ``function(*args)``, computed in a worker. The time limit starts when a worker is ready.
 

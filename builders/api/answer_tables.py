@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from bestofn.builders.arrow_types import arrow, features_of_schema, open_parquet, parquet_writer
+from bestofn.builders.arrow_types import arrow, features_of_schema, parquet_writer
 from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.sources.file_rows import csv_rows
@@ -177,20 +177,25 @@ class ArrowAnswers:
             yield ArrowChunk.of(batch.slice(start, rows))
 
     def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write encoded chunks as one Parquet file."""
-        tables = [ArrowChunk(chunk).table for chunk in chunks]
-        table = arrow().concat_tables(tables, promote_options="permissive")
-        with parquet_writer(path, table.schema) as file:
-            file.write_table(table)
+        """Write encoded chunks as one file of Arrow streams, which needs no compression twice."""
+        path.write_bytes(b"".join(chunks))
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
         """Write all ``parts`` as one Parquet file."""
-        with open_parquet(parts[0]) as first:
-            schema = first.schema_arrow
+        schema = _table_of(parts[0]).schema
         with parquet_writer(out, schema) as writer:
             for part in parts:
-                with open_parquet(part) as file:
-                    writer.write_table(file.read(list(schema.names)).cast(schema))
+                writer.write_table(_table_of(part).select(schema.names).cast(schema))
+
+
+def _table_of(part: Path) -> Batch:
+    """Return the rows of all Arrow streams in the file ``part``."""
+    pa = arrow()
+    tables = []
+    with pa.memory_map(str(part)) as file:
+        while file.tell() < file.size():
+            tables.append(pa.ipc.open_stream(file).read_all())
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 class CsvAnswers(ArrowAnswers):

@@ -25,6 +25,7 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.atomic_text import write_text
 
 PART_ROWS = 5_000
+PART_FORM = 2  # of the files of a part; parts of another form are not used
 LOCK = ".lock"
 MARKER = "fingerprint"
 PART_FILES = re.compile(rf"\d{{6}}(\.json)?|.+\.tmp|{MARKER}|\{LOCK}")
@@ -91,7 +92,7 @@ def verify_table(
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
     columns = answer_columns([name for name in present if name not in TYPES], given)
     kind = kind or columns.kind
-    facts = [table.identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS]
+    facts = [table.identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS, PART_FORM]
     parts = out.with_name(f"{out.name}.parts")
     _refuse_other_files(parts)
     busy = f"another process writes {out}. Wait until it ends, or set out=… to another file."

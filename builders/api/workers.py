@@ -37,21 +37,27 @@ class VerifierWorkers:
 
     def __init__(self, kind: str = AUTO, count: int = 2, *, sandbox: str = "auto", **settings: Setting) -> None:
         self.kind, self.count = kind, 0 if ALIASES.get(kind, kind) == "code" else count
-        sandbox = "none" if self.count and kind == AUTO else sandbox
-        self.config = _with_one_worker(verifier_config(kind, sandbox, settings)) if self.count else {}
+        self._sandbox = "none" if self.count and kind == AUTO else sandbox
+        self._settings = settings
         self._session = None if self.count else VerifierSession(kind, sandbox=sandbox, **settings)
-        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        if self._session is not None:
-            self._stack.enter_context(self._session)
-            return self
+        with contextlib.ExitStack() as stack:
+            if self._session is not None:
+                stack.enter_context(self._session)
+            else:
+                self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def _start(self, stack: contextlib.ExitStack) -> None:
         from bestofn.sandbox.workers import ProcessPool
 
         self._pool = ProcessPool(self.count, memory_mb=WORKER_MB, preload=[__name__])
-        self._loop = self._stack.enter_context(Loop())
-        self._stack.enter_context(self._loop.open(self._pool))
-        return self
+        self._loop = stack.enter_context(Loop())
+        stack.enter_context(self._loop.open(self._pool))
+        self._loop.submit(self._pool.start())  # the processes start while the configuration is composed
+        self.config = _with_one_worker(verifier_config(self.kind, self._sandbox, self._settings))
 
     def __exit__(self, *exc: object) -> None:
         self._stack.close()

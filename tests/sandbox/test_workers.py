@@ -46,6 +46,17 @@ def test_a_process_is_reused():
     assert pids[0] != os.getpid()
 
 
+def test_processes_that_were_started_are_used_and_no_others():
+    async def work(pool):
+        await pool.start()
+        started = {worker._process.pid for worker in pool._all}
+        return started, {await pool.call(os.getpid, timeout_s=30) for _ in range(3)}, len(pool._all)
+
+    started, used, count = with_pool(work, count=2)
+    assert used <= started
+    assert count == 2
+
+
 def test_a_call_past_its_time_is_killed_and_the_next_one_works():
     async def work(pool):
         await pool.call(abs, 0, timeout_s=30)  # start the process first, so that only the call is timed
