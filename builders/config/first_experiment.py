@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.columns import Column
 
@@ -54,11 +55,12 @@ def experiment_text(table: Table, file: str, out: str) -> str:
 
 
 def _head(table: Table, file: str) -> str:
+    rows = "1 row" if len(table.rows) == 1 else f"{len(table.rows):,} rows"
     columns = "".join(f"# {line}\n" for line in _column_lines(table))
     kinds = ", ".join(f"{count:,} with {kind}" for kind, count in table.kinds.items())
     skipped = "".join(f"\n# Left out, {count:,}: {reason}." for reason, count in table.skipped.items())
     return (
-        f"# @package _global_\n# Written by `bestofn init` after a look at {len(table.rows):,} rows of {table.path}.\n"
+        f"# @package _global_\n# Written by `bestofn init` after a look at {rows} of {visible(table.path)}.\n"
         f"#\n#   bestofn build --from-yaml {file} --dry-run   # what is verified, requested and paid; sends nothing\n"
         f"#   bestofn build --from-yaml {file}             # KEY=VALUE changes a setting of this file\n"
         f"#\n{columns}#\n# Queries: {kinds or 'none'}.{skipped}\n\n"
@@ -74,13 +76,13 @@ def _column_lines(table: Table) -> list[str]:
     for name in names:
         value = next((row[name] for row in table.rows if row.get(name) is not None), None)
         part = used.get(name, "" if table.shipped else "-")
-        lines.append((name, f"{part} (a guess)" if part in table.guessed else part, _shown(value)))
+        lines.append((visible(str(name)), f"{part} (a guess)" if part in table.guessed else part, _shown(value)))
     widths = [max(len(line[place]) for line in lines) for place in range(2)]
     return [f"{first:<{widths[0]}}  {second:<{widths[1]}}  {third}".rstrip() for first, second, third in lines]
 
 
 def _shown(value: object) -> str:
-    text = " ".join(str(value).split())
+    text = visible(" ".join(str(value).split()))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 

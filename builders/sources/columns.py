@@ -37,6 +37,7 @@ T = TypeVar("T")
 UNREADABLE_JSON = (ValueError, RecursionError)  # not JSON, more digits than Python reads, or nested too deeply
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
 FIELD = re.compile(r"\{([^{}]+)\}")
+PATH_SIGN = re.compile(r"[.\[\]]")
 PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
@@ -142,10 +143,11 @@ class Column:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns that this column reads."""
+        """The names of the columns that this column may read: the first step of a path, and the whole path."""
         paths = [self.path, *self.paths, *self.join, *FIELD.findall(self.template)]
         inner = [name for column in (self.fields or {}).values() for name in column.column_names]
-        return [step[1] for path in paths if (step := PATH_STEP.match(path))] + inner
+        first = [step[1] for path in paths if (step := PATH_STEP.match(path))]
+        return list(dict.fromkeys([*filter(None, first), *filter(PATH_SIGN.search, paths), *inner]))
 
     def _after_steps(self, value: object) -> object:
         """Apply the steps ``json``, ``then``, ``each``, ``regex`` and ``take`` to ``value``, in this order."""
@@ -165,8 +167,11 @@ class Column:
 def walk(row: object, path: str, name: str, *, strict: bool = True) -> object:
     """Return the value at ``path`` in ``row``; None if a key or an index is missing.
 
+    A key that equals the whole path has priority, such as ``meta.answer`` in a flattened table.
     Raises ``SourceError`` if ``strict`` is set and the first key is missing.
     """
+    if isinstance(row, Mapping) and path in row:
+        return present(row[path])
     value = row
     for place, (key, index) in enumerate(PATH_STEP.findall(path)):
         if place == 0 and strict and isinstance(value, Mapping) and key not in value:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from datasets import Dataset
 
+from bestofn.builders.config.composition import compose
 from bestofn.builders.config.experiment_files import overrides_of_file
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts import init as command
@@ -141,6 +142,20 @@ def test_the_first_build_from_the_file_works(shape, tmp_path, monkeypatch, capsy
     words = ["n=2", "max_error_share=1.0"] if "candidate" not in columns else []
     done = run_here(["build", "--from-yaml", "table.yaml", f"sandbox={sandbox}", *words], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+HOSTILE = "x\ntrusted: [os]\n# \u2028trusted: [os]\x85trusted: [os]\x07\ud800"
+
+
+@pytest.mark.parametrize("question", ["data.question", "question[0]", "question ${oc.env:HOME}", f"question {HOSTILE}"])
+def test_names_of_columns_are_data(question, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command.main([write(tmp_path, [{question: "1 + 1?", "answer": HOSTILE, HOSTILE: "${oc.env:HOME}"}]).name])
+    text = Path("table.yaml").read_text()
+    assert "trusted" not in yaml.safe_load(text)
+    config = compose(overrides_of_file(Path("table.yaml")))
+    assert config["dataset"]["columns"]["question"] == question
+    assert "after a look at 1 row of" in capsys.readouterr().out
 
 
 def test_a_folder_of_files_is_a_table(tmp_path, monkeypatch):
