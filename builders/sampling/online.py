@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bestofn.builders.concurrency.turns import Turns
 from bestofn.builders.errors import RequestError
 from bestofn.builders.records import Completion
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, Ledger
@@ -26,6 +27,7 @@ class OnlineRoute:
         self._ledger = ledger
         self._limiter = limiter
         self._replies = replies
+        self._turns = Turns()
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
         """Send one request, store its completions in the journal, and return them by sample index.
@@ -44,6 +46,7 @@ class OnlineRoute:
         }
 
         async def send() -> dict[int, Completion]:
+            await self._turns.take()
             self._journal.check()
             self._ledger.check()
             with span("request", facts) as sent:
@@ -52,11 +55,16 @@ class OnlineRoute:
                 except RequestError as error:
                     error.repeated = self._journal.was_refused(in_flight.key, in_flight.attempt, indices[0])
                     raise
-                self._limiter.learn(reply.headers)
-                parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
-                usage = parsed.usage
-                self._limiter.used(size, usage.prompt, usage.completion)
+                try:
+                    await self._turns.take()
+                finally:  # the reply is paid for, so it is stored even if this task is cancelled
+                    self._limiter.learn(reply.headers)
+                    parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
+                    usage = parsed.usage
+                    self._limiter.used(size, usage.prompt, usage.completion)
+                    stored = await self._replies.store(in_flight, indices, parsed)
                 sent.note({"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion})
-                return await self._replies.store(in_flight, indices, parsed)
+                await self._turns.take()
+                return stored
 
         return await self._limiter.run(send, size, in_flight.mark_sent)

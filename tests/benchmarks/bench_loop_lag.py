@@ -3,7 +3,8 @@
     python -m tests.benchmarks.bench_loop_lag [--prompts 2000] [--concurrency 256]
 
 The build runs in this process against a mock server with 200 ms of latency. Time in which the thread waits for a
-processor does not count. Prints percentiles of the lag of a timer of 5 ms.
+processor does not count. Prints percentiles of the lag of a timer of 5 ms, and of the processor time of the iterations
+of the event loop that take more than 1 ms.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -18,7 +20,7 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.run.pipeline import Run
 from bestofn.scripts.benchmark_speed import build_words, server
-from tests.benchmarks.loop_lag import LoopLag
+from tests.benchmarks.loop_lag import IterationTimes, LoopLag
 
 
 def main() -> None:
@@ -26,11 +28,12 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=2000)
     parser.add_argument("--concurrency", type=int, default=256)
     given = parser.parse_args()
-    lag = LoopLag()
+    lag, iterations = LoopLag(), list[IterationTimes]()
     opened = Run.open
 
     async def measured() -> None:
         async with lag:
+            iterations.append(IterationTimes(asyncio.get_running_loop()).__enter__())
             await asyncio.Event().wait()
 
     def open_and_measure(run: Run) -> None:
@@ -42,9 +45,14 @@ def main() -> None:
         words = build_words(Path(folder), port, given.prompts, 4, given.concurrency)
         with mock.patch.object(Run, "open", open_and_measure):
             LocalExecutor().run(compose(words[1:]), Path(folder) / "run")
-    lags = sorted(lag.lags_s)
-    shown = {f"p{share}": lags[len(lags) * share // 100] for share in (50, 90, 99)} | {"worst": lags[-1]}
-    print(f"{len(lags)} beats: " + ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in shown.items()))
+    _print("lag of the timer", lag.lags_s)
+    _print("CPU of an iteration", [seconds for seconds in iterations[0].cpu_s if seconds > 0.001])
+
+
+def _print(what: str, seconds: Sequence[float]) -> None:
+    ordered = sorted(seconds)
+    shown = {f"p{share}": ordered[len(ordered) * share // 100] for share in (50, 90, 99)} | {"worst": ordered[-1]}
+    print(f"{what}: " + ", ".join(f"{name} {1000 * value:.1f} ms" for name, value in shown.items()))
 
 
 if __name__ == "__main__":

@@ -308,6 +308,28 @@ def test_samplers_of_one_run_share_the_time_that_a_stop_may_take(tmp_path, monke
     assert waited[1] < 0.1
 
 
+def test_a_reply_that_waits_for_its_turn_is_stored_when_the_run_stops(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("bestofn.builders.sampling.sampler.GRACE_S", 0.0)
+    provider = Scripted(told_by_seed)
+
+    async def stopped_after_the_reply(draws, book):
+        async def take(turns):
+            if provider.requests:
+                replied.set()
+                await asyncio.sleep(60.0)
+
+        replied = asyncio.Event()
+        monkeypatch.setattr("bestofn.builders.sampling.online.Turns.take", take)
+        task = asyncio.create_task(draws.draw(ASK, range(4)))
+        await replied.wait()
+        task.cancel()
+
+    use(tmp_path, provider, stopped_after_the_reply)
+    again = Scripted(told_by_seed)
+    assert texts(use(tmp_path, again, lambda draws, book: draws.draw(ASK, range(4))))[0] == "draw 7"
+    assert again.requests == []
+
+
 def test_a_budget_wants_a_price(tmp_path) -> None:
     provider = Scripted(model="of unknown price")
     provider.free = False
