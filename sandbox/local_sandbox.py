@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
@@ -104,14 +106,69 @@ class LocalSandbox(PooledSandbox):
         return await _open(self.box_memory_mb, self._packages)
 
 
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A process that becomes a box, and what belongs to it on this machine."""
+
+    process: subprocess.Popen[bytes]
+    connection: socket.socket
+    output: IO[bytes]
+    cgroups: Cgroups
+    root: str
+    settings: BoxSettings
+
+    def printed(self) -> str:
+        """Return the end of what the process printed."""
+        self.output.seek(0)
+        return self.output.read()[-600:].decode("utf-8", "replace").strip()
+
+    def remove(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.connection.close()
+        self.output.close()
+        self.cgroups.remove()
+        with contextlib.suppress(OSError):
+            os.rmdir(self.root)
+
+
 async def _open(memory_mb: int, packages: LocalPackages) -> Box:
     """Start a process that becomes a box, and return the connection to it.
 
     Raises ``SandboxError`` if the process does not start as a box.
     """
-    compilers, commands = await in_thread(compiler_folders)
-    host_end, box_end = socket.socketpair()
-    host_end.setblocking(False)
+    # Another thread starts it, because the kernel may take long to make a cgroup. The threads of ``in_thread`` never
+    # end. This is necessary, because Linux kills the box when the thread that started it ends.
+    starting = asyncio.ensure_future(in_thread(_start, memory_mb, packages))
+    try:
+        started = await asyncio.shield(starting)
+    except asyncio.CancelledError:  # the thread continues, so wait for it and remove its process
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread((await starting).remove)
+        raise
+
+    async def close() -> None:
+        await asyncio.to_thread(started.remove)  # all steps in one thread, so that a cancelled task leaves none out
+
+    async def ran_out_of_memory() -> bool:
+        return started.cgroups.ran_out_of_memory()
+
+    box = Box(SocketStream(started.connection), close, f"local box {started.process.pid}", ran_out_of_memory)
+    try:
+        await box.start(started.settings)
+    except BaseException as error:  # also if cancelled: no other code closes this box
+        started.process.kill()
+        printed = started.printed()
+        await close()
+        if isinstance(error, SandboxError) and printed:
+            raise SandboxError(f"{error}; its output was: {printed}") from error
+        raise
+    return box
+
+
+def _start(memory_mb: int, packages: LocalPackages) -> _Started:
+    """Create the cgroups and the root folder of a box, and start its process."""
+    compilers, commands = compiler_folders()
     name = f"{PREFIX}{owner()}-{next(_numbers)}"
     root = tempfile.mkdtemp(prefix=f"{name}-")
     cgroups = Cgroups.create(name, memory_mb=memory_mb, processes=256)
@@ -133,37 +190,12 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
     }
     if as_root:
         os.chmod(root, 0o755)
+    host_end, box_end = socket.socketpair()
+    host_end.setblocking(False)
     output = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the box
-    process = _launch(box_end, output.fileno())
-    box_end.close()
-
-    def remove() -> None:
-        process.kill()
-        process.wait()
-        host_end.close()
-        output.close()
-        cgroups.remove()
-        with contextlib.suppress(OSError):
-            os.rmdir(root)
-
-    async def close() -> None:
-        await asyncio.to_thread(remove)  # all steps in one thread, so that a cancelled task leaves none out
-
-    async def ran_out_of_memory() -> bool:
-        return cgroups.ran_out_of_memory()
-
-    box = Box(SocketStream(host_end), close, f"local box {process.pid}", ran_out_of_memory)
-    try:
-        await box.start(settings)
-    except BaseException as error:  # also if cancelled: no other code closes this box
-        process.kill()
-        output.seek(0)
-        printed = output.read()[-600:].decode("utf-8", "replace").strip()
-        await close()
-        if isinstance(error, SandboxError) and printed:
-            raise SandboxError(f"{error}; its output was: {printed}") from error
-        raise
-    return box
+    with box_end:
+        process = _launch(box_end, output.fileno())
+    return _Started(process, host_end, output, cgroups, root, settings)
 
 
 def sweep() -> None:
@@ -179,10 +211,7 @@ def sweep() -> None:
 
 
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
-    """Start the process of a box.
-
-    Call this function in the thread of the event loop: Linux kills the box when the thread that started it ends.
-    """
+    """Start the process of a box. Linux kills the box when the thread that called this function ends."""
     command, stream = [_python(), *COMMAND], wire.fileno()
     return subprocess.Popen(
         command, stdin=stream, stdout=stream, stderr=log, env=ENVIRONMENT, cwd="/", start_new_session=True
