@@ -49,7 +49,14 @@ def keys_in(text: str) -> Iterator[tuple[str, str]]:
 
 def masked_keys(text: str) -> str:
     """Return ``text`` with "***" in place of each credential."""
-    return _ANY.sub(lambda match: "***" if is_random(match[0]) else match[0], text)
+    return _ANY.sub(_masked, text)
+
+
+def _masked(match: re.Match[str]) -> str:
+    """Return the mask, after an escaped line break at the start: without it, JSON text would not be JSON any more."""
+    if not is_random(match[0]):
+        return match[0]
+    return f"{match[0][:2]}***" if match[0].startswith("\\") else "***"
 
 
 def masked_key_like(text: str) -> str:

@@ -86,11 +86,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer one request of the page."""
-        address = urlsplit(self.path)
-        if urlsplit(f"//{self.headers.get('Host')}").hostname not in NAMES:
-            self._send(403, "text/plain", f"Open {self.server.url} instead.")
-            return
         try:
+            address = urlsplit(self.path)
+            if urlsplit(f"//{self.headers.get('Host')}").hostname not in NAMES:
+                self._send(403, "text/plain", f"Open {self.server.url} instead.")
+                return
             self._answer(address.path.strip("/").split("/"), parse_qs(address.query))
         except (ValueError, IndexError):
             self._send(404, "text/plain", "There is no such page.")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,14 @@ from hypothesis import strategies as st
 
 from bestofn.builders.redaction import process, secrets
 from bestofn.builders.redaction.key_shapes import keys_in, masked_key_like, masked_keys
-from bestofn.builders.redaction.secrets import redacted, redacted_override, redacted_text, remember, without_known
+from bestofn.builders.redaction.secrets import (
+    redacted,
+    redacted_message,
+    redacted_override,
+    redacted_text,
+    remember,
+    without_known,
+)
 from bestofn.builders.redaction.urls import address_of, credentials_in, is_local, with_path, without_credentials
 
 NAMES = ["api_key", "OPENAI_API_KEY", "x-api-key", "api-key", "Authorization", "aws_secret_access_key", "X-Auth-Token"]
@@ -128,6 +136,28 @@ def test_any_text_is_accepted_as_a_url(text: str) -> None:
     is_local(text)
     list(credentials_in(text))
     redacted_text(text)
+
+
+PIECES = st.sampled_from(
+    [
+        "\\n",
+        "\n",
+        "\\",
+        '"',
+        " ",
+        "Bearer abcdef1234567890ABC",
+        "sk-abcdefghij1234567890",
+        "http://u:p@h",
+        "?token=abc12345",
+    ]
+)
+
+
+@pytest.mark.parametrize("redact", [redacted_text, redacted_message])
+@given(st.lists(PIECES, max_size=6).map("".join))
+def test_json_text_is_json_after_redaction(redact: Callable[[str], str], text: str) -> None:
+    json.loads(redact(json.dumps([text, text])))
+    assert "abcdef1234567890" not in redact(json.dumps(["\nBearer abcdef1234567890ABC", text]))
 
 
 def test_a_path_is_added_before_the_query() -> None:
