@@ -31,7 +31,7 @@ Share = Annotated[float, Interval(ge=0, le=1)]
 PositiveNumber = Annotated[float, Gt(0)]
 
 Outcome = Literal["pass", "fail", "abstain", "error"]
-Language = Literal["python", "javascript", "bash", "sql", "duckdb", "typescript", "cpp", "go", "rust", "java"]
+Language = Literal["python", "javascript", "bash", "sql", "engine", "typescript", "cpp", "go", "rust", "java"]
 TestKind = Literal["stdin", "function", "asserts", "check", "output", "sql"]
 ReferenceSource = Literal["gold", "model", "none"]
 StopReason = Literal["stop", "length", "tool_calls", "refusal", "content_filter", "error"]
@@ -76,7 +76,7 @@ class CodeTests:
     """
 
     kind: TestKind
-    language: Language
+    language: str  # a ``Language``, or the name of a database engine (``sandbox.engines``)
     cases: tuple[JsonObject, ...]
     entry_point: str = ""
     setup: str = ""  # source that precedes the candidate's code: imports, a given prefix, SQL tables
@@ -354,6 +354,7 @@ class Program:
     setup: str = ""  # source that the driver executes before the tests
     entry_point: str = ""  # name of the function that is passed to ``check(candidate)``
     same_process: bool = False
+    engine: str = ""  # language ``engine`` only: the source of the database engine
     built: str = ""  # compiled languages only: the compiled program; "" means that this run compiles it
     limits: Limits = field(default_factory=Limits)
 

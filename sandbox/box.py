@@ -166,6 +166,8 @@ def _program_part(program: Program, key: str) -> bytes:
         "files": dict(program.files),
         "calls": calls,
     }
+    if program.engine:
+        job["engine"] = program.engine
     if program.language in COMPILED:
         job |= {**_tests(program), "built": program.built, "key": key}
     return json.dumps({**job, **_tests(program)} if program.same_process else job).encode()

@@ -13,6 +13,7 @@ from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.records import CodeTests, JsonObject, Language, Row
 from bestofn.builders.sources.code_forms import FORMS, code_tests
 from bestofn.builders.sources.columns import Column
+from bestofn.sandbox.engines import engine_names
 
 SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
 NO_ENTRY_POINT = "tests without a valid entry point (dataset.tests.entry_point)"
@@ -49,7 +50,10 @@ class CodeColumns:
                 values[key] = Column.of(f"tests.{key}", values[key])
         if values.get("form", "auto") not in FORMS:
             raise SourceError(f"dataset.tests.form is {values['form']!r}; expected {', '.join(FORMS)}")
-        language, known = str(values.get("language", "python")), get_args(Language)
+        language, known = (
+            str(values.get("language", "python")),
+            [name for name in get_args(Language) if name != "engine"] + engine_names(),
+        )
         if language not in known:
             hint = did_you_mean(language, known)
             raise SourceError(f"dataset.tests.language is {language!r}{hint} Languages are {', '.join(known)}.")

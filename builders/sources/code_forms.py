@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from bestofn.builders.records import CodeTests, JsonObject, Language, TestKind
+from bestofn.builders.records import CodeTests, JsonObject, TestKind
 
 Cases = tuple[TestKind, tuple[JsonObject, ...], str]
 """The kind of the tests, the cases, and the entry point ("" if the encoding does not name one)."""
@@ -168,7 +168,7 @@ def code_tests(
     if read is None or not read[1]:
         return None
     kind, read_cases, name = read
-    return CodeTests(kind, cast("Language", language), read_cases, entry_point or name, setup, timeout_s)
+    return CodeTests(kind, language, read_cases, entry_point or name, setup, timeout_s)
 
 
 def _pairs(table: Mapping[str, object], given: str, expected: str) -> list[tuple[object, object]] | None:

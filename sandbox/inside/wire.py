@@ -14,7 +14,7 @@ REQUEST = struct.Struct("<4s4sII10I")
 REPLY = struct.Struct("<4sBBhIIIIIdd")
 MAGIC = b"bofn"
 
-LANGUAGES = ("python", "javascript", "bash", "sql", "duckdb", "typescript", "cpp", "go", "rust", "java")
+LANGUAGES = ("python", "javascript", "bash", "sql", "engine", "typescript", "cpp", "go", "rust", "java")
 COMPILED = ("typescript", "cpp", "go", "rust", "java")
 STATUSES = ("ok", "error", "timeout", "memory", "output", "infra")
 

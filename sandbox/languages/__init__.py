@@ -10,14 +10,14 @@ whether the memory limit applies to the address space. To add a language, write 
 
 from __future__ import annotations
 
-from bestofn.sandbox.languages import bash, cpp, duckdb, go, java, javascript, python, rust, sql, typescript
+from bestofn.sandbox.languages import bash, cpp, engine, go, java, javascript, python, rust, sql, typescript
 
 BY_NAME = {
     "python": python,
     "javascript": javascript,
     "bash": bash,
     "sql": sql,
-    "duckdb": duckdb,
+    "engine": engine,
     "typescript": typescript,
     "cpp": cpp,
     "go": go,

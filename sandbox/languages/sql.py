@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from bestofn.sandbox.inside import plain
@@ -87,6 +89,15 @@ def only_query(results: Sequence[list[Row] | None]) -> list[Row]:
         found = "more than one query" if queries else "no query"
         raise ValueError(f"the program contains {found}; expected exactly one")
     return queries[0]
+
+
+def plain_value(value: object) -> object:
+    """Return a value of the engine as a number or a text. Lists and structures become JSON text."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return json.dumps(value, sort_keys=True, default=str) if isinstance(value, list | dict | tuple) else str(value)
 
 
 def statements(source: str) -> list[str]:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
-from bestofn.sandbox.languages.duckdb import _plain
-from bestofn.sandbox.languages.sql import only_query
+from bestofn.sandbox.languages.sql import only_query, plain_value
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
 
@@ -82,7 +81,7 @@ def test_a_sandbox_without_the_engine_is_an_error_with_the_remedy() -> None:
     ],
 )
 def test_plain_values(value: object, plain: object) -> None:
-    assert _plain(value) == plain
+    assert plain_value(value) == plain
 
 
 @pytest.mark.parametrize("results", [[], [None], [[], []]])

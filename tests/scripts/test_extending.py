@@ -74,7 +74,17 @@ def test_the_commands_of_the_page_work(folder: Path, line: str) -> None:
         rows = pq.read_table(folder / out / "dpo").to_pylist()
         assert rows, shown
         candidates = pq.read_table(folder / out / "candidates", columns=["verifier_name"]).to_pylist()
-        assert {row["verifier_name"] for row in candidates} == {"contains"}
+        assert {row["verifier_name"] for row in candidates} == {"examined" if out == "runs/exams" else "contains"}
+
+
+def test_the_engine_of_the_page_is_known_and_answers(folder: Path) -> None:
+    program = (
+        "from bestofn.sandbox.engines import engine_of\n"
+        "names = {}\n"
+        "exec(engine_of('shouting').source(), names)\n"
+        "print(names['query']('SELECT shout(a) FROM t', \"CREATE TABLE t(a); INSERT INTO t VALUES ('x')\"))"
+    )
+    assert run(folder, ["-c", program]) == "[('X!',)]\n"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

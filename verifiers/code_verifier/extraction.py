@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from bestofn.builders.formats.lazy_regex import regex
+from bestofn.sandbox.engines import engine_of
 from bestofn.verifiers.code_verifier.compiled_languages import SIGNS
 from bestofn.verifiers.code_verifier.fences import Block, code_blocks, visible_text
 from bestofn.verifiers.code_verifier.helpers import definitions, with_helpers
@@ -63,7 +64,8 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
     Other blocks that define names used in the chosen block are put before it, also if they only import modules or
     define constants. If there are no code blocks, the program starts at the first line that looks like code.
     """
-    asked, language = language, {"typescript": "javascript", "duckdb": "sql"}.get(language, language)
+    asked = language
+    language = "sql" if engine_of(language) else "javascript" if language == "typescript" else language
     text = visible_text(answer)
     blocks = code_blocks(text)
     if not blocks:

@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass
 
 from bestofn.builders.formats.lazy_regex import regex
+from bestofn.sandbox.engines import engine_of
 from bestofn.verifiers.code_verifier.compiled_languages import TAGS
 
 NAMES = {
     "python": ("python", "python3", "py", "py3", "python2", "pycon", "ipython", "ipython3", "pypy", "pypy3"),
     "javascript": ("javascript", "js", "node", "nodejs", "mjs", "jsx", "typescript", "ts", "tsx"),
     "bash": ("bash", "sh", "shell", "zsh", "console", "shellscript", "shell-session"),
-    "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres", "duckdb"),
+    "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres"),
     **TAGS,
 }
 _BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
@@ -142,4 +143,5 @@ def _is_code_after_tag(text: str) -> bool:
 
 
 def _language(tag: str) -> str:
-    return _BY_TAG.get(tag.lower(), "other" if tag else "")
+    name = tag.lower()
+    return _BY_TAG.get(name) or ("" if not tag else "sql" if engine_of(name) else "other")

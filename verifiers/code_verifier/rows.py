@@ -9,7 +9,8 @@ from dataclasses import replace
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
-from bestofn.sandbox.languages.duckdb import NO_ENGINE
+from bestofn.sandbox.engines import engine_of
+from bestofn.sandbox.languages.engine import NO_ENGINE
 from bestofn.verifiers.code_verifier.comparison import same_rows
 from bestofn.verifiers.code_verifier.judging import judged, returns_of
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
@@ -19,19 +20,16 @@ async def judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Ta
     """Judge tests of the kind ``sql``: run the query once per case, on the tables of the case, and compare the rows."""
     cases = tests.cases
     setups = ["\n".join(filter(None, (tests.setup, str(case.get("setup") or "")))) for case in cases]
+    engine = engine_of(tests.language)
+    if engine is not None:
+        program = replace(program, language="engine", engine=engine.source())
     execution = await sandbox.run(_with_setups(program, program.source, setups))
     if sandbox_problem(execution):
         return Tally(0, len(cases), "infra", problem=sandbox_problem(execution))
-    if program.language == "duckdb" and _lacks_engine(await returns_of(sandbox, execution)):
-        return Tally(0, len(cases), "infra", problem=_NO_DUCKDB)
+    if engine is not None and _lacks_engine(await returns_of(sandbox, execution)):
+        return Tally(0, len(cases), "infra", problem=engine.remedy())
     expected_rows = await _expected_rows(sandbox, program, cases, setups)
     return await judged(sandbox, len(cases), _compared, execution, cases, expected_rows)
-
-
-_NO_DUCKDB = (
-    "the sandbox has no package duckdb. Set sandbox.packages=[duckdb]; with sandbox=local, also install it: "
-    "pip install duckdb"
-)
 
 
 def _lacks_engine(returns: Sequence[JsonObject]) -> bool:

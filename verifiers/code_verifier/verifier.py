@@ -13,12 +13,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import cast
 
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
+from bestofn.builders.records import Candidate, CodeTests, Language, Limits, Program, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls
@@ -164,7 +165,7 @@ class CodeVerifier:
     async def _judge(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
         wall = (tests.timeout_s or self.timeout_s) * _cases_in_check(tests)
         limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
-        program = Program(tests.language, source, limits=limits)
+        program = Program(cast("Language", tests.language), source, limits=limits)
         if tests.language == "python":
             reading = read_python(source)
             if reading.error and self._knows_the_grammar():
