@@ -18,6 +18,9 @@ from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE
 from bestofn.sandbox.inside.program_client import ProgramClient
 from bestofn.sandbox.inside.refusals import ProgramGone, StrictRunEnded
 
+_HOOKS = frozenset({"setUpModule", "tearDownModule"})  # names for which ``unittest`` asks each module
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
 Namespace = dict[str, Any]
 """The global variables of the tests, by name."""
 
@@ -91,12 +94,22 @@ class CaseRunner:
             if end.code or not _exits(case) or FROM_PROGRAM_NOTE in getattr(end, "__notes__", ()):
                 raise
         called = names.called([case], executed=True)
+        defined = {node.name: self.namespace[node.name] for node in case.body if isinstance(node, _NAMED)}
+        self._run_hooks(defined, "setup_module", "setUpModule")
         for node in case.body:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in called:
                 self._run_function(node)
             elif isinstance(node, ast.ClassDef) and node.name not in called:
-                self._run_class(self.namespace[node.name])
+                self._run_class(defined[node.name])
         self.fixtures.close()
+        self._run_hooks(defined, "teardown_module", "tearDownModule")
+
+    def _run_hooks(self, defined: Namespace, name: str, of_unittest: str) -> None:
+        """Call the functions that prepare or finish all tests of a case."""
+        module = sys.modules.get("__main__")
+        pytest_style.run_hook(defined.get(name), module)
+        if isinstance(module, _Solution):  # otherwise ``unittest`` calls it
+            pytest_style.run_hook(defined.get(of_unittest), module)
 
     def _run_setup(self) -> None:
         try:
@@ -174,13 +187,24 @@ class CaseRunner:
                 raise NameError(f"the program defines no {self.entry_point!r}")
             _finish(function(self.namespace[self.entry_point]))
         elif is_test and not isinstance(function, pytest_style.Fixture):
+            pytest_style.run_hook(self.namespace.get("setup_function"), function)
             self._run_test(function)
+            pytest_style.run_hook(self.namespace.get("teardown_function"), function)
 
     def _run_test(self, function: Callable[..., Any], instance: object = None) -> None:
         try:
             self.fixtures.run(function, _finish, instance)
         except pytest_style.UnknownFixture as error:
             raise BrokenTests(str(error)) from None
+        except BaseException as error:
+            if not pytest_style.is_skip(error) or FROM_PROGRAM_NOTE in getattr(error, "__notes__", ()):
+                raise
+            self._allow_skip()
+
+    def _allow_skip(self) -> None:
+        """Raise ``AssertionError`` if the tests have asked for a name that the program lacks: it may cause the skip."""
+        if getattr(sys.modules.get("solution"), "__dict__", {}).get("_lacks"):
+            raise AssertionError("a test is skipped, and the program lacks a name that the tests ask for")
 
     def _run_class(self, kind: type) -> None:
         """Run the tests of a ``unittest.TestCase`` or of a class whose name starts with ``Test``, as in pytest."""
@@ -192,12 +216,17 @@ class CaseRunner:
                 raise AssertionError(trace.strip().rpartition("\n")[2])
             if result.unexpectedSuccesses:
                 raise AssertionError("a test passes that is expected to fail")
+            if result.skipped:
+                self._allow_skip()
         elif kind.__name__.startswith("Test"):
+            pytest_style.run_hook(getattr(kind, "setup_class", None), kind)
             for name in [name for name in dir(kind) if name.startswith("test")]:
-                case = kind()
-                getattr(case, "setup_method", lambda: None)()
-                self._run_test(getattr(case, name), case)
-                getattr(case, "teardown_method", lambda: None)()
+                case: Any = kind()
+                test = getattr(case, name)
+                pytest_style.run_hook(getattr(case, "setup_method", None), test)
+                self._run_test(test, case)
+                pytest_style.run_hook(getattr(case, "teardown_method", None), test)
+            pytest_style.run_hook(getattr(kind, "teardown_class", None), kind)
 
 
 class _Solution(types.ModuleType):
@@ -205,13 +234,14 @@ class _Solution(types.ModuleType):
 
     def __init__(self, program: TestedProgram) -> None:
         super().__init__("solution")
-        self.__dict__.update(_program=program, _before={})
+        self.__dict__.update(_program=program, _before={}, _lacks=False)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         found = self._program.names([name])
         if name not in found:
+            self.__dict__["_lacks"] |= name not in _HOOKS
             raise AttributeError(f"module 'solution' has no attribute {name!r}")
         return found[name]
 

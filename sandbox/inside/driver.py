@@ -19,6 +19,7 @@ from bestofn.sandbox.inside.program_client import ProgramClient
 from bestofn.sandbox.inside.readings import Readings
 from bestofn.sandbox.inside.refusals import ProgramGone, StrictRunEnded, take_reason
 from bestofn.sandbox.inside.replacements import Watched
+from bestofn.sandbox.inside.surroundings import Surroundings
 
 
 def drive(job: Job) -> None:
@@ -37,6 +38,7 @@ def drive(job: Job) -> None:
 def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     setup, cases = _parse(job)
     program = ProgramClient(names.tested_classes([setup, *cases]), frozenset(names.bound([setup])))
+    program.surroundings = Surroundings(set().union(*(names.imported(tree) for tree in [setup, *cases])))
     program.watched = Watched([setup, *cases])
     program.readings = Readings(kept=names.orders([setup, *cases]))
     runner = CaseRunner(setup, cases, program, job["entry_point"])

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bestofn.sandbox.inside import descriptions, graphs, library_names, library_values, plain, shared
+from bestofn.sandbox.inside import descriptions, graphs, library_names, library_values, plain, shared, surroundings
 from bestofn.sandbox.inside.borrowed import Borrowing, finished, with_code
 from bestofn.sandbox.inside.coroutines import Coroutines
 from bestofn.sandbox.inside.descriptors import CONTROL, RESULT
@@ -82,6 +82,7 @@ class Exported:
             for number in request.get("released", ()):
                 self._release(number)
             self.replaced.apply(request.get("replaced", ()))
+            surroundings.apply(request.get("surroundings", {}))
             args = [self.decode(item) for item in request.get("args", ())]
             kwargs = {name: self.decode(item) for name, item in request.get("kwargs", {}).items()}
             streams = request.get("streams") or {}

@@ -23,6 +23,7 @@ from bestofn.sandbox.inside.readings import Readings
 from bestofn.sandbox.inside.redirected import REPLACEABLE
 from bestofn.sandbox.inside.refusals import ProgramGone, Refused
 from bestofn.sandbox.inside.replacements import Watched
+from bestofn.sandbox.inside.surroundings import Surroundings
 
 
 class ProgramClient:
@@ -39,6 +40,7 @@ class ProgramClient:
         self._streams = _Streams()
         self.watched: Watched | None = None  # members of modules that the tests may replace
         self.readings = Readings(kept=False)
+        self.surroundings = Surroundings(())
 
     def request(
         self,
@@ -87,6 +89,8 @@ class ProgramClient:
         request["kwargs"] = {key: self.values.encode(item) for key, item in named.items()}
         if self.watched is not None and (changes := self.watched.changes(self.values.encode)):
             request["replaced"] = changes
+        if changed := self.surroundings.changes():
+            request["surroundings"] = changed
         replaced = self._streams.replaced()
         if replaced:
             request["streams"] = {key: self.values.function_form(function) for key, function in replaced.items()}

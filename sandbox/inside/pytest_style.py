@@ -54,6 +54,18 @@ def prepare() -> None:
         pytest.fixture = _fixture  # type: ignore[assignment]
 
 
+def run_hook(hook: Callable[..., Value] | None, argument: object) -> None:
+    """Call a function that prepares or finishes tests, as pytest does: with ``argument`` if it has a parameter."""
+    if hook is not None:
+        hook(*([argument] if inspect.signature(hook).parameters else []))
+
+
+def is_skip(error: BaseException) -> bool:
+    """Return whether ``error`` is what ``pytest.skip`` raises."""
+    outcomes: Value = sys.modules.get("_pytest.outcomes")
+    return outcomes is not None and type(error) is outcomes.Skipped
+
+
 class _Capture:
     """The fixture ``capsys``."""
 
@@ -70,10 +82,13 @@ class _Capture:
 
 
 class _Request:
-    """The argument ``request`` of a parametrized fixture."""
+    """The argument ``request`` of a fixture."""
 
-    def __init__(self, param: object) -> None:
-        self.param = param
+    def __init__(self, end: contextlib.ExitStack, value: Callable[[str], Value], param: list[object]) -> None:
+        self.addfinalizer = end.callback
+        self.getfixturevalue = value
+        if param:
+            self.param = param[0]
 
 
 class Fixtures:
@@ -83,6 +98,26 @@ class Fixtures:
         self.namespace = namespace
         self.shared: dict[str, Value] = {}  # fixtures whose scope is wider than one function
         self.shared_end = contextlib.ExitStack()
+        self.loop: Value = None  # of asynchronous fixtures, and of the tests that use them
+
+    def awaited(self, value: Value, end: contextlib.ExitStack) -> Value:
+        """Return ``value``, or the result of an asynchronous fixture."""
+        is_generator = inspect.isasyncgen(value)
+        if not is_generator and not inspect.iscoroutine(value):
+            return value
+        import asyncio
+
+        self.loop = self.loop or asyncio.new_event_loop()
+        if not is_generator:
+            return self.loop.run_until_complete(value)
+        items = value
+
+        async def last() -> None:
+            async for _ in items:
+                pass
+
+        end.callback(lambda: self.loop.run_until_complete(last()))
+        return self.loop.run_until_complete(anext(items))
 
     def close(self) -> None:
         """Finish the fixtures whose scope is wider than one function."""
@@ -96,22 +131,29 @@ class Fixtures:
         marks = [mark for mark in _marks(test, instance) if mark.name == "parametrize"]
         arguments = _parameters(test)
         automatic = [name for name, one in found.items() if one.settings.get("autouse")]
+        used = [name for mark in _marks(test, instance) if mark.name == "usefixtures" for name in mark.args]
+        automatic = list(dict.fromkeys([*automatic, *used]))
         wanted = [*automatic, *(one.name for one in arguments if _is_needed(one))]
         with_params = [name for name in _closure(wanted, found) if "params" in found[name].settings]
         choices = [[(name, param) for param in found[name].settings["params"]] for name in with_params]
-        if any(mark.name in ("skip", "xfail") for mark in _marks(test, instance)):
+        if any(_is_left_out(mark) for mark in _marks(test, instance)):
             return
         for values in itertools.product(*map(_rows, marks)):
             given = {key: value for row in values for key, value in row.items()}
+            passed_on = {key: given.pop(key) for key in _indirect(marks) if key in given}
             for chosen in itertools.product(*choices):
-                made = _Made(self, found, dict(chosen), given)
+                made = _Made(self, found, {**dict(chosen), **passed_on}, given)
                 with made.end:
                     for name in automatic:
                         made.value(name)
                     names = [
                         name for name in wanted if name not in automatic or name in [one.name for one in arguments]
                     ]
-                    finish(test(**{name: made.value(name) for name in names}))
+                    value = test(**{name: made.value(name) for name in names})
+                    if self.loop is None:
+                        finish(value)
+                    else:
+                        self.awaited(value, made.end)
 
 
 class _Made:
@@ -140,15 +182,15 @@ class _Made:
             if name not in _BUILTIN:
                 raise UnknownFixture(f"the tests need the fixture {name!r}, which the sandbox does not have")
             return end.enter_context(_BUILTIN[name]())
+        request = _Request(end, self.value, [self.chosen[name]] if name in self.chosen else [])
         function = self.found[name].function
         needed = [one.name for one in inspect.signature(function).parameters.values() if _is_needed(one)]
-        request = _Request(self.chosen.get(name))
         value = function(**{one: request if one == "request" else self.value(one) for one in needed})
         if inspect.isgenerator(value):
             items = value
             end.callback(lambda: next(items, None))
             return next(items)
-        return value
+        return self.fixtures.awaited(value, end)
 
 
 @contextlib.contextmanager
@@ -221,12 +263,32 @@ def _tmp_path() -> Iterator[pathlib.Path]:
     yield pathlib.Path(tempfile.mkdtemp())
 
 
+class _Folders:
+    """The fixture ``tmp_path_factory``."""
+
+    def mktemp(self, name: str, numbered: bool = True) -> pathlib.Path:
+        """Return a new folder."""
+        folders.open_to_all()
+        return pathlib.Path(tempfile.mkdtemp(prefix=name))
+
+
+@contextlib.contextmanager
+def _tmpdir() -> Iterator[Value]:
+    from _pytest.compat import legacy_path
+
+    with _tmp_path() as path:
+        yield legacy_path(path)
+
+
 _BUILTIN: dict[str, Callable[[], contextlib.AbstractContextManager[Value]]] = {
     "caplog": _caplog,
+    "capfd": _capsys,
     "capsys": _capsys,
     "mocker": _mocker,
     "monkeypatch": _monkeypatch,
     "tmp_path": _tmp_path,
+    "tmp_path_factory": lambda: contextlib.nullcontext(_Folders()),
+    "tmpdir": _tmpdir,
 }
 
 
@@ -254,6 +316,22 @@ def _is_needed(parameter: inspect.Parameter) -> bool:
     return parameter.default is inspect.Parameter.empty and parameter.kind not in variable
 
 
+def _is_left_out(mark: Value) -> bool:
+    is_skipped = mark.name == "skipif" and mark.args and not isinstance(mark.args[0], str) and mark.args[0]
+    return mark.name in ("skip", "xfail") or bool(is_skipped)
+
+
+def _indirect(marks: list[Value]) -> list[str]:
+    """Return the parameters that are passed to the fixtures with their names."""
+    names: list[str] = []
+    for mark in marks:
+        indirect = mark.kwargs.get("indirect", False)
+        listed = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
+        every = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else list(listed)
+        names += every if indirect is True else list(indirect or ())
+    return names
+
+
 def _closure(wanted: list[str], found: dict[str, Fixture]) -> list[str]:
     """Return the fixtures in ``wanted`` and those that they need."""
     names: list[str] = []
@@ -273,6 +351,6 @@ def _rows(mark: Value) -> list[dict[str, Value]]:
     made = []
     for row in rows:
         values = row.values if type(row).__name__ == "ParameterSet" else (row if len(listed) > 1 else (row,))
-        if not any(one.name in ("skip", "xfail") for one in getattr(row, "marks", ())):
+        if not any(_is_left_out(one) for one in getattr(row, "marks", ())):
             made.append(dict(zip(listed, values, strict=True)))
     return made

@@ -47,6 +47,7 @@ __take() {
     unset -n __all
   done
 }
+set +eu  # with `set -e` of the program, the first failing call would end this shell
 __calls=/tmp/.call.$RANDOM$RANDOM
 while IFS= read -r -d '' -u 4 __count; do
   __words=()
@@ -89,7 +90,15 @@ mktemp() {
   local __made
   __made=$(command mktemp "$@") && chmod a+rwX "$__made" && printf '%s\n' "$__made"
 }
+[() { builtin [ "$@" || __refuse_errors $?; }
+test() { builtin test "$@" || __refuse_errors $?; }
+# An expression with an error is not false: with ``-ne``, a wrong output would pass.
+__refuse_errors() { (( $1 < 2 )) || __fail; return "$1"; }
 __is_safe() {
+  [[ $__unquoted && $1 == *[[:space:]]* && $1 =~ (^|[[:space:]])(-[a-z]+|[=!'<>|&:()'*/%+-]+)([[:space:]]|$) ]] \
+    && return 1
+  [[ $__searched && ( $1 != *[[:alnum:]]* || $1 == *[]['*?+|^$\']* ) ]] && return 1
+  [[ $__evaluated ]] && ! __is_value "$1" && return 1
   [[ $__patterns && $1 == *[]['*?()|+@!^\\']* ]] && return 1
   [[ $__arithmetic ]] || return 0
   [[ $__textual && $1 =~ [^[:space:]].*[-+] || $__textual && $1 == *['*/%<>=!&|^~?:,()']* ]] && return 1
@@ -98,6 +107,15 @@ __is_safe() {
   set -f
   for __word in ${1//[^A-Za-z0-9_]/ }; do [[ $__word == [A-Za-z_]?* && -v $__word ]] && return 1; done
   return 0
+}
+# Another program, such as bc, evaluates the output: it must be numbers and words without operators.
+__is_value() {
+  [[ $1 =~ ^[[:space:]]*[-+]?[A-Za-z0-9_.,:]*([ $'\t']+[-+]?[A-Za-z0-9_.,:]+)*[[:space:]]*$ ]] || return 1
+  local __word -
+  set -f
+  for __word in $1; do
+    case $__word in if|else|or|and|not|in|is|for|while|quit|halt|getline|exit|next|lambda) return 1 ;; esac
+  done
 }
 __call() {
   local __mode=here __in= __out __status __err __name __value __key __kind __count __asked=$__wanted __lent=()
@@ -132,28 +150,39 @@ __call() {
   printf '%s' "$__out"
   return "$__status"
 }
+# Commands that tests use themselves, so the program does not replace them. The same holds for assertions, unless the
+# tests use no other function of the program.
+__is_tool() {
+  [[ $(type -t "$1") == @(builtin|keyword) || " $__tools " == *" $1 "* || $__others && $1 == assert?* ]]
+}
 printf '%s\0' 1 :names >&4
 IFS= read -r -d '' -u 6 __names && IFS= read -r -d '' -u 6 __shown || __fail
+__others=
+for __name in $__names; do
+  [[ " $__used " == *" $__name "* && $__name != assert?* ]] && __others=yes
+done
 for __name in $__names; do
   [[ $__name =~ ^[A-Za-z_][A-Za-z0-9_]*$ && $__name != __* ]] || continue
-  [[ $__name == "$__entry" || " $__tools " != *" $__name "* && $(type -t "$__name") != @(builtin|keyword) ]] || continue
+  [[ $__name == "$__entry" ]] || ! __is_tool "$__name" || continue
   eval "$__name() { __call $__name \"\$@\"; }"
   [[ $'\n'"$__shown"$'\n' != *$'\n'"declare -fx $__name"$'\n'* ]] || export -f "$__name"
 done
-export -f __call __show __is_safe __fail
-export __main __wanted __read __pipes __patterns __arithmetic __textual __together
-unset __name __names __shown
+export -f __call __show __is_safe __is_value __fail __refuse_errors [ test
+export __main __wanted __read __pipes __patterns __arithmetic __textual __together __unquoted __searched __evaluated
+unset __name __names __shown __others
 (
 [[ -z $__wanted ]] || __call :
 """
 )
 
-# Commands that tests use themselves, so the program does not replace them.
+# Commands that tests use themselves.
 _TOOLS = """
     awk base64 basename bash bc cat chmod cmp column comm cp csplit cut date dd diff dirname egrep env expand expr
     factor false fgrep find fmt fold gawk getopt grep gzip hostname iconv mkfifo nl nproc numfmt printenv readlink
     realpath sha1sum shuf strings tar truncate tsort unexpand zcat
     head jq ls md5sum mkdir mktemp mv node od paste perl python3 rev rm sed seq sha256sum sh sleep sort sqlite3 stat
+    b2sum base32 bunzip2 bzip2 cksum crc32 dc diff3 file gunzip hd hexdump iconv ln md5 openssl rmdir sdiff sha224sum
+    sha384sum sha512sum unxz unzip uuencode which xz zcmp zdiff zgrep zip
     tac tail tee timeout touch tr true uniq wc xargs xxd
 """
 _ARITHMETIC = re.compile(
@@ -171,6 +200,15 @@ _EXECUTES = re.compile(
     r"|\b(declare|typeset)\s+-f\b(?![^|;\n]*>\s*/dev/null)|\btype\s+(?!-)[^|;\n>]*(\||\))",
     re.MULTILINE,
 )
+_UNQUOTED = re.compile(
+    r"(?<!\[)\[\s(?:[^\]\n\"]|\"[^\"\n]*\")*(?<![\"\w])\$[({\w]|\b(test|expr)\s[^\n]*(?<![\"\w])\$[({\w]"
+)
+_ASSIGNED = re.compile(r"-v\s*\w+=\"[^\"\n]*\"|--arg(json)?\s+\w+\s+\"[^\"\n]*\"")
+_EVALUATED = re.compile(  # another program evaluates a text that contains an output
+    r"\bbc\b|\b(awk|gawk|mawk|sed|jq)\s+(-[\w-]+\s+)*\"[^\"]*\$[({A-Za-z_]|\bsqlite3\s+\S+\s+\"[^\"]*\$"
+    r"|\b(python3?|perl|node|ruby)\s+-\w*[cepn]\s*\"[^\"]*\$[({A-Za-z_]|\b(python3?|perl|node|awk)\b[^\n]*<<-?\s*\w"
+)
+_SEARCHED = re.compile(r"\bgrep\s+(?:-(?!\w*F)[\w-]+\s+)*\"?\$(?:\(|\{?(\w+))")
 _READS_A_STREAM = re.compile(r"(?<!\|)\|\s*(while|until|for|\{|\()|\bdone\s*<|\bread\b")
 _VARIABLE = re.compile(r"\$\{?[#!]?([A-Za-z_]\w*)")
 _WRAPPER = re.compile(
@@ -198,12 +236,22 @@ def tests_script(entry_point: str, cases: list[str]) -> str:
         "__together": "yes" if _TOGETHER.search(tests) else "",
         "__textual": "yes" if _TEXT_IN_ARITHMETIC.search(tests) else "",
         "__patterns": "yes" if _PATTERN.search(tests) else "",
+        "__unquoted": "yes" if _UNQUOTED.search(tests) else "",
+        "__searched": "yes" if _searches(tests) else "",
+        "__evaluated": "yes" if _EVALUATED.search(_ASSIGNED.sub("", tests)) else "",
+        "__used": " ".join(sorted(set(_NAME.findall(tests)))),
         "__pipes": "" if _READS_A_STREAM.search(tests) else "yes",
         "__wanted": " ".join(variables_of_the_program(tests)),
         "__read": " ".join(sorted(name for name in set(_VARIABLE.findall(tests)) if _is_free(name))),
     }
     lines = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
     return "\n".join([*lines, _DRIVE, tests, ")"])
+
+
+def _searches(tests: str) -> bool:
+    """Return whether ``grep`` searches for a pattern that is an output of the program."""
+    outputs = set(re.findall(r"(\w+)=\"?\$\(", tests))
+    return any(not found[1] or found[1] in outputs for found in _SEARCHED.finditer(tests))
 
 
 def variables_of_the_program(tests: str) -> list[str]:
