@@ -12,7 +12,6 @@ import contextlib
 import gc
 import importlib
 import json
-import linecache
 import os
 import random
 import resource
@@ -93,7 +92,6 @@ def load(source: str, name: str) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__dict__.update(__file__=FILE, __builtins__=builtins)
     sys.modules[name] = module
-    linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)  # for ``inspect.getsource``
     exec(compile(source, FILE, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
     return module
 

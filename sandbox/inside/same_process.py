@@ -7,6 +7,7 @@ results. Therefore a pass here only casts doubt on the failure; it never makes t
 from __future__ import annotations
 
 import ast
+import linecache
 import sys
 import types
 
@@ -14,7 +15,7 @@ from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.inside.program import exit_process, find_function, load_or_exit
+from bestofn.sandbox.inside.program import FILE, exit_process, find_function, load_or_exit
 
 
 class LoadedProgram:
@@ -38,7 +39,9 @@ class LoadedProgram:
 def run_with_tests(job: Job) -> None:
     """Load the program, run its tests until one fails, and write one line per case to ``RESULT``."""
     runner_of, write = _runner, _write_line  # bound before the program can change this module
-    module = load_or_exit(job["source"])
+    source = job["source"]
+    linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)  # for ``inspect.getsource``
+    module = load_or_exit(source)
     error = ""
     try:
         runner = runner_of(job, module)

@@ -11,7 +11,6 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.plain import Value
@@ -45,8 +44,8 @@ class Surroundings:
             return
         owner.seed = self._noting(module, owner.seed)
 
-    def _noting(self, module: str, seed: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*args: Any, **kwargs: Any) -> Any:
+    def _noting(self, module: str, seed: Callable[..., Value]) -> Callable[..., Value]:
+        def noted(*args: Value, **kwargs: Value) -> Value:
             given = [*args, *kwargs.values()]
             if all(isinstance(one, (int, float, str, type(None))) for one in given):
                 self.seeds.append([module, given])

@@ -97,9 +97,9 @@ const demand = requireFor(solution, runner, (name) => {
   const made = load(name);
   return HARMLESS.has(name.replace(/^node:/, '').replace(/\/strict$/, '')) ? made : refuse(made);
 });
-const demandDefault = (name) => {
+const demandDefault = (name, local) => {
   const found = demand(name);
-  return found === solution() && job.entry_point ? lookup(job.entry_point) : found;
+  return found === solution() ? (job.entry_point || local) && lookup(job.entry_point || local) || found : found;
 };
 const given = new Map([['require', demand], ['requireDefault', demandDefault],
   ['requireLater', importer(demand, demandDefault)]]);

@@ -190,9 +190,9 @@ async function sameProcess() {
   const solution = solutionOf(find, () => find('module.exports')), demand = requireFor(solution, runner);
   const given = {assert: load('assert'), ...runner.names, require: demand};
   delete given[job.entry_point];  // the program may define a function with such a name
-  given.requireDefault = (name) => {
+  given.requireDefault = (name, local) => {
     const made = demand(name);
-    return made === solution() && job.entry_point ? find(job.entry_point) : made;
+    return made === solution() ? find(job.entry_point || local || '') || made : made;
   };
   given.requireLater = importer(demand, given.requireDefault);
   const evaluate = main.__lookup || ((source) => (0, eval)(source));

@@ -100,12 +100,12 @@ function withoutImports(source) {
   const whole = /^\s*import\s+([\w$]+)\s+from\s*(['"][^'"]+['"]);?/gm;
   return source
     .replace(both, (_, name, list, from) =>
-      `const ${name} = requireDefault(${from}), {${listed(list)}} = require(${from});`)
+      `const ${name} = requireDefault(${from}, '${name}'), {${listed(list)}} = require(${from});`)
     .replace(named, (_, list, from) => `const {${listed(list)}} = require(${from});`)
     .replace(space, (_, name, from) => `const ${name} = require(${from});`)
     .replace(/^\s*import\s*(['"][^'"]+['"]);?/gm, 'require($1);')
     .replace(/(?<![.\w$])import\s*\(/g, 'requireLater(')
-    .replace(whole, (_, name, from) => `const ${name} = requireDefault(${from});`);
+    .replace(whole, (_, name, from) => `const ${name} = requireDefault(${from}, '${name}');`);
 }
 // Returns ``import()`` for tests.
 function importer(demand, demandDefault) {
