@@ -157,7 +157,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=6).map("".join))
 def test_json_text_is_json_after_redaction(redact: Callable[[str], str], text: str) -> None:
     json.loads(redact(json.dumps([text, text])))
-    assert "abcdef1234567890" not in redact(json.dumps(["\nBearer abcdef1234567890ABC", text]))
+    assert "abcdef1234567890" not in redact(json.dumps(["\nBearer abcdef1234567890ABC"]))
 
 
 def test_a_path_is_added_before_the_query() -> None:
