@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import yarl
 
 CONNECT_S = 10.0
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
 PERMANENT = re.compile(
@@ -110,7 +111,7 @@ class HttpTransport:
         Raises ``ConfigError`` if the URL is invalid, ``BudgetError`` if the account has no credit left, and
         ``ProviderError`` for any other failure.
         """
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        data = _COMPACT.encode(body).encode()
         return await self.send(
             "POST", with_path(self._url, path), data=data, headers={"Content-Type": "application/json"}
         )
@@ -287,7 +288,7 @@ def decoded(body: bytes) -> Any:
     body is neither JSON nor a complete event stream.
     """
     try:
-        return json.loads(body, parse_int=_integer)
+        return _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except UnicodeDecodeError:
         note("invalid UTF-8")
         return decoded(body.decode("utf-8", "replace").encode())
@@ -302,6 +303,9 @@ def decoded(body: bytes) -> Any:
 def _integer(digits: str) -> int | float:
     """Convert ``digits``. ``int`` refuses numbers of more than 4,300 digits, which become infinite."""
     return int(digits) if len(digits) < 1000 else float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer)
 
 
 def error_text(body: bytes) -> str:

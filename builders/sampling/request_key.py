@@ -49,7 +49,7 @@ def request_body(request: Request) -> bytes:
             body["property_order"] = orders
     if request.tool_choice != "auto":
         body["tool_choice"] = request.tool_choice
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+    return _CANONICAL.encode(body).encode()
 
 
 def without_secrets(value: Any) -> Any:
@@ -84,3 +84,6 @@ def _plain(value: object) -> dict[str, object] | list[object]:
     if isinstance(value, Iterable):
         return list(value)
     raise TypeError(f"a request holds {value!r} of type {type(value).__name__}; expected plain JSON data")
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)

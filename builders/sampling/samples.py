@@ -50,7 +50,8 @@ def total_usage(completions: Sequence[Completion]) -> Usage:
 
 def shared_usage(total: Usage, count: int) -> list[Usage]:
     """Divide the usage of one request among its ``count`` completions. The parts sum to ``total`` exactly."""
-
+    if count == 1:
+        return [total]
     divided = [divmod(getattr(total, field.name), count) for field in dataclasses.fields(Usage)]
     if not any(rest for _, rest in divided):
         return [Usage(*(each for each, _ in divided))] * count
