@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.environments import borrowing_environment, pip
+
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = "verifiers==0.4.0"
 BOTH = "print(verifiers.__version__, bestofn.get_verifier('math').name)"
@@ -57,17 +59,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of a new environment with the wheel; its requirements come from the environment of the tests."""
     home = tmp_path_factory.mktemp("installed") / "env"
-    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home.parent)
-    inside = Path(run(home / "bin/python", "-c", "import site; print(site.getsitepackages()[0])", cwd=home).strip())
-    lent = [path for path in sys.path if path.endswith("site-packages")]
-    (inside / "borrowed.pth").write_text("\n".join(lent) + "\n")
-    run(*pip(home / "bin/python"), "install", "-q", "--no-compile", "--no-deps", wheel, cwd=home)
-    return home / "bin/python"
-
-
-def pip(python: Path) -> list[str | Path]:
-    """Return the words that call pip for the environment of ``python``, which has no pip."""
-    return [sys.executable, "-m", "pip", "--python", python]
+    python = borrowing_environment(home)
+    run(*pip(python, "install", "-q", "--no-compile", "--no-deps", wheel), cwd=home)
+    return python
 
 
 def test_the_wheel_holds_one_name(wheel: Path) -> None:
@@ -91,8 +85,8 @@ def test_commands_run_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
 
 
 def test_the_foreign_package_verifiers_lives_next_to_ours(python: Path, wheel: Path, tmp_path: Path) -> None:
-    install = [*pip(python), "install", "-q", "--no-compile"]
-    uninstall = [*pip(python), "uninstall", "-q", "-y"]
+    install = pip(python, "install", "-q", "--no-compile")
+    uninstall = pip(python, "uninstall", "-q", "-y")
     try:
         run(*install, FOREIGN, cwd=tmp_path)
     except AssertionError:
@@ -104,7 +98,7 @@ def test_the_foreign_package_verifiers_lives_next_to_ours(python: Path, wheel: P
     assert run(python, "-c", f"import bestofn, bestofn.verifiers, verifiers; {BOTH}", cwd=tmp_path) == expected
     run(*uninstall, "verifiers", cwd=tmp_path)
     assert run(python, "-c", "import bestofn; print(bestofn.get_verifier('math').name)", cwd=tmp_path) == "math\n"
-    run(*install, FOREIGN, cwd=tmp_path)
+    run(*install, "--no-deps", FOREIGN, cwd=tmp_path)
     run(*install, "--no-deps", "--force-reinstall", wheel, cwd=tmp_path)
     assert run(python, "-c", f"import verifiers, bestofn; {BOTH}", cwd=tmp_path) == expected
     run(*uninstall, "bestofn", cwd=tmp_path)

@@ -9,13 +9,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.environments import borrowing_environment, pip
 from tests.served import Running, running
 
 HERE = Path(__file__).parent
@@ -66,10 +66,10 @@ def test_the_client_of_node(served: Running, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_evaluation_harness_with_sixteen_requests_in_flight(served: Running, tmp_path: Path) -> None:
-    installed([sys.executable, "-m", "venv", tmp_path / "env"], tmp_path)
-    installed([tmp_path / "env/bin/python", "-m", "pip", "install", "-q", "--no-compile", *HARNESS], tmp_path)
+    python = borrowing_environment(tmp_path / "env")
+    installed(pip(python, "install", "-q", "--no-compile", *HARNESS), tmp_path)
     shutil.copy(HERE / "arithmetic_task.py", tmp_path)
-    words = [tmp_path / "env/bin/inspect", "eval", "arithmetic_task.py", "--model", "openai-api/local/tiny"]
+    words = [python.with_name("inspect"), "eval", "arithmetic_task.py", "--model", "openai-api/local/tiny"]
     words += ["--max-connections", "16", "--log-format", "json", "--log-dir", "logs", "--display", "plain"]
     env = os.environ | {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": f"{served.url}/v1", "PYTHONPATH": ""}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=env)

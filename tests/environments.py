@@ -1,0 +1,23 @@
+"""New virtual environments that borrow the packages of the tests, so that little has to be installed into them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def borrowing_environment(home: Path) -> Path:
+    """Create an environment without pip and return its interpreter. It imports the packages of the tests too."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    python = home / "bin/python"
+    ask = "import site; print(site.getsitepackages()[0])"
+    inside = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    lent = [path for path in sys.path if path.endswith("site-packages")]
+    (Path(inside) / "borrowed.pth").write_text("\n".join(lent) + "\n", "utf-8")
+    return python
+
+
+def pip(python: Path, *words: str | Path) -> list[str | Path]:
+    """Return the words that run pip for an environment without pip. Packages that are borrowed count as installed."""
+    return [sys.executable, "-m", "pip", "--python", python, *words]
