@@ -46,17 +46,19 @@ def running(folder: Path | str, key: str = "") -> Iterator[Running]:
     """Serve the model in ``folder`` inside the ``with`` block."""
     provider = LocalTransformers(model=str(folder), max_rows=8, threads=1, shared_device=True)
     log, seen = io.StringIO(), [0, 0]
-    drawn_by = provider.engine._batch
+    computing = provider.engine.computing
 
-    def watched(*arguments, **keywords):
-        seen[0] += 1
-        seen[1] = max(seen[1], seen[0])
-        try:
-            return drawn_by(*arguments, **keywords)
-        finally:
-            seen[0] -= 1
+    @contextmanager
+    def watched() -> Iterator[None]:
+        with computing():
+            seen[0] += 1
+            seen[1] = max(seen[1], seen[0])
+            try:
+                yield
+            finally:
+                seen[0] -= 1
 
-    provider.engine._batch = watched  # type: ignore[method-assign]
+    provider.engine.computing = watched  # type: ignore[method-assign]
     with serving(create_app(provider, name=MODEL, api_key=key, log=RequestLog(log))) as url:
         yield Running(url, provider, log, seen)
 

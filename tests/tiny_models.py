@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bestofn.builders.local_model.decoding import RunningBatch
+
 TEMPLATE = (
     "{{ bos_token }}{% if tools %}<|im_start|>tools\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}"
@@ -77,3 +81,24 @@ def save_language_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
     LlamaForCausalLM(llama_config(tok, **changes)).save_pretrained(folder)
     tok.save_pretrained(folder)
     return folder
+
+
+class WatchedSteps:
+    """Records the number of rows of each step of all running batches, in ``sizes``.
+
+    A step of more than ``most`` rows raises ``OutOfMemoryError``, after the first ``after`` steps.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, most: int = 999, after: int = 0) -> None:
+        self.most, self.sizes = most, list[int]()
+        advance = RunningBatch._advance
+
+        def watched(batch: RunningBatch[Any]) -> None:
+            self.sizes.append(len(batch.rows))
+            if len(batch.rows) > self.most and len(self.sizes) > after:
+                import torch
+
+                raise torch.OutOfMemoryError("too little memory, as scripted")
+            advance(batch)
+
+        monkeypatch.setattr(RunningBatch, "_advance", watched)

@@ -1,15 +1,11 @@
-"""Samples answers token by token. Used by ``engine``.
-
-The model reads each prompt only once, even if several answers to it are sampled. Rows of finished answers are removed
-from the batch.
-"""
+"""Samples answers token by token, in a batch that rows join and leave between two tokens. Used by ``scheduler``."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,165 +14,275 @@ from bestofn.builders.local_model.token_rules import TokenRules
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers.cache_utils import DynamicCache
 
-SHRINK_BELOW = 0.8  # when the share of unfinished rows is lower, finished rows are removed
+PREFILL_TOKENS = 8_192  # at most this many tokens of prompts are computed at once, if there are several prompts
 
 Network: TypeAlias = Any
 """A causal language model of transformers. Transformers has no common type for such models."""
 
 
-@dataclass
+@dataclass(eq=False, kw_only=True)
 class SequenceState:
-    """The state of one answer while it is sampled.
+    """The settings of one answer, and its state while it is sampled.
 
-    ``request`` is the position of the request in the list of requests. ``index`` is the position of the answer among
-    the answers to this request, from 0.
+    The answer ends at an end token, when its rules allow no further token, when ``stopped(tokens)`` returns True, or
+    after ``max_tokens`` tokens. It also ends when ``abandoned()`` returns True: its result is not needed.
     """
 
-    request: int
-    index: int
     prompt: tuple[int, ...]
-    uniforms: np.ndarray = field(repr=False)  # one random number in [0, 1) per token
+    random: np.random.Generator = field(repr=False)
+    max_tokens: int
+    sampler: TokenSampler = TokenSampler()
     rules: TokenRules | None = None  # change the logits of this answer
+    stopped: Callable[[Sequence[int]], bool] = lambda tokens: False
+    abandoned: Callable[[], bool] = lambda: False
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0  # in nats, from the distribution before temperature, top_k and top_p are applied
     done: bool = False
+    _number: tuple[int, float] = field(default=(-1, 0.0), init=False)  # the place of a token, and its random number
+
+    @property
+    def sequence(self) -> tuple[int, ...]:
+        """The prompt and all sampled tokens."""
+        return (*self.prompt, *self.tokens)
+
+    @property
+    def length(self) -> int:
+        """The number of tokens of prompt and answer."""
+        return len(self.prompt) + len(self.tokens)
+
+    def uniform(self) -> float:
+        """Return the random number of the next token. It stays the same until the token is added."""
+        if self._number[0] != len(self.tokens):
+            self._number = len(self.tokens), self.random.random()
+        return self._number[1]
+
+    def add(self, token: int, logprob: float, ends: Sequence[int]) -> None:
+        """Add the next token, and set ``done`` if the answer ends here."""
+        self.tokens.append(token)
+        self.logprob += logprob
+        self.done = (
+            token in ends
+            or len(self.tokens) >= self.max_tokens
+            or self.abandoned()
+            or self.stopped(self.tokens)
+            or (self.rules is not None and self.rules.is_complete(self.tokens))
+        )
 
 
-def decode(
-    network: Network,
-    rows: Sequence[SequenceState],
-    sampler: TokenSampler,
-    *,
-    max_tokens: int,
-    ends: Sequence[int],
-    pad: int,
-    stopped: Callable[[Sequence[int]], bool] = lambda tokens: False,
-    abandoned: Callable[[int], bool] = lambda request: False,
-) -> None:
-    """Sample the answers of ``rows`` and store their tokens and log-probabilities in ``rows``.
-
-    An answer ends at a token in ``ends``, when its rules allow no further token, when ``stopped(tokens)`` returns True,
-    or after ``max_tokens`` tokens. It also ends when ``abandoned(request)`` returns True: its result is not needed.
-    ``pad`` is the id of the pad token. If ``rows`` already hold tokens, these are discarded first.
-    Raises torch's ``OutOfMemoryError`` if memory runs out.
-    """
-    import torch
-
-    for row in rows:
-        row.tokens, row.logprob, row.done = [], 0.0, False
-    active = list(rows)
-    batch = _Batch(network, [row.prompt for row in rows], max_tokens, pad)
-    uniforms = torch.from_numpy(np.stack([row.uniforms for row in rows])).to(network.device)
-    for step in range(max_tokens):
-        tokens = _sample_step(network, active, sampler, batch.logits, uniforms[:, step])
-        for row in active:
-            row.done = row.done or row.tokens[-1] in ends or stopped(row.tokens) or abandoned(row.request)
-            row.done = row.done or (row.rules is not None and row.rules.is_complete(row.tokens))
-        unfinished = [place for place, row in enumerate(active) if not row.done]
-        if not unfinished or step + 1 == max_tokens:
-            return
-        if batch.can_shrink and len(unfinished) < SHRINK_BELOW * len(active):
-            active, tokens = [active[place] for place in unfinished], [tokens[place] for place in unfinished]
-            uniforms = uniforms[unfinished]
-            batch.select(unfinished)
-        batch.advance(tokens)
+Row = TypeVar("Row", bound=SequenceState)
 
 
-def _sample_step(
-    network: Network, rows: Sequence[SequenceState], sampler: TokenSampler, logits: Tensor, uniforms: Tensor
-) -> list[int]:
-    """Sample one token per row, append it to each unfinished row, and return the tokens of all rows."""
-    sampled = sampler.sample(logits, uniforms, _adjusted(rows, logits))
-    tokens, uncertain, logprobs = sampled.tokens.tolist(), sampled.uncertain.tolist(), sampled.logprobs.tolist()
-    for place, row in enumerate(rows):
-        if row.done:
-            continue
-        if uncertain[place]:
-            alone = logits_alone(network, [*row.prompt, *row.tokens])[-1:]
-            decided = sampler.sample(alone, uniforms[place : place + 1], _adjusted([row], alone))
-            tokens[place], logprobs[place] = decided.tokens.item(), decided.logprobs.item()
-        row.tokens.append(tokens[place])
-        row.logprob += logprobs[place]
-    return tokens
+@dataclass(frozen=True)
+class _Prefilled:
+    """Prompts that the model has read: the row of each prompt in ``cache`` and in ``logits``."""
+
+    places: dict[tuple[int, ...], int]
+    cache: DynamicCache
+    logits: Tensor
 
 
-def _adjusted(rows: Sequence[SequenceState], logits: Tensor) -> Tensor:
-    """Apply the rules of each unfinished row to its logits."""
-    if all(row.rules is None for row in rows):
-        return logits
-    adjusted = logits.clone()
-    for place, row in enumerate(rows):
-        if row.rules is not None and not row.done:
-            adjusted[place] = row.rules.adjusted(logits[place], row.tokens)
-    return adjusted
+class RunningBatch(Generic[Row]):
+    """The answers that are sampled together. ``ends`` are the ids of the end tokens, ``pad`` is that of the pad token.
 
+    The model reads a prompt once for all its answers that are added together or directly after each other.
 
-class _Batch:
-    """A batch of sequences, padded on the left, with the model's cache.
+    Some caches do not support joining, for example those of recurrent layers. Then rows can be added only to an empty
+    batch, each prompt is computed separately, and ended rows stay in the batch. A model without a cache computes the
+    whole sequences again for each token.
 
-    ``logits`` predicts the next token of each row; its shape is (rows, vocabulary), float32. Some caches do not support
-    the selection of rows. Then the prompt is computed separately for each answer, and finished rows stay in the batch.
-    A model without a cache computes the whole sequences again for each token.
+    ``add`` and ``step`` raise torch's ``OutOfMemoryError`` if memory runs out. The batch cannot be used afterwards, but
+    its rows can continue in a new batch.
     """
 
-    def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
-        from bestofn.builders.local_model.kv_cache import can_select_rows, new_cache
+    def __init__(self, network: Network, *, ends: Sequence[int], pad: int) -> None:
+        from bestofn.builders.local_model.kv_cache import rows_can_join
 
-        self._network = network
+        self.rows: list[Row] = []
+        self._network, self._ends, self._pad = network, ends, pad
         parameters = inspect.signature(network.forward).parameters
         self._options: dict[str, object] = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
-        self._cache = new_cache(network.config, steps) if "past_key_values" in parameters else None
+        self._has_cache = "past_key_values" in parameters
+        self._cache = self._new_cache()
+        self._can_join = self._cache is None or rows_can_join(self._cache)
+        self._columns = 0  # the number of columns of the cache
+        self._prefilled: _Prefilled | None = None  # the prompts that were read last
+        self._logits: Tensor | None = None  # of the next token of each row: (rows, vocabulary), float32
+
+    def _new_cache(self) -> DynamicCache | None:
+        from bestofn.builders.local_model.kv_cache import new_cache
+
+        return new_cache(self._network.config) if self._has_cache else None
+
+    @property
+    def accepts_rows(self) -> bool:
+        """Whether rows can be added now."""
+        return self._can_join or not self.rows
+
+    # --- rows --------------------------------------------------------------------------------------------------------
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add ``rows``. Rows that already have tokens continue after them."""
+        import torch
+
+        if self._cache is None or not self._can_join:
+            self.rows += rows
+            self._cache = self._new_cache()
+            self._logits = self._read([row.sequence for row in self.rows], self._cache)
+            self._columns = max(row.length for row in self.rows)
+            return
+        for group in _of_similar_length(rows):
+            logits = self._join(self._cache, group)
+            self._logits = torch.cat([self._logits, logits]) if self.rows and self._logits is not None else logits
+            self.rows += group
+
+    def _join(self, cache: DynamicCache, rows: Sequence[Row]) -> Tensor:
+        """Add ``rows`` to ``cache``, and return their logits."""
+        import torch
+
+        from bestofn.builders.local_model.kv_cache import row_layers
+
+        sequences = [row.sequence for row in rows]
+        prefilled = self._prefilled
+        if prefilled is None or any(sequence not in prefilled.places for sequence in sequences):
+            prefilled = self._prefilled = self._prefill(list(dict.fromkeys(sequences)))
+        sources = torch.tensor([prefilled.places[sequence] for sequence in sequences], device=self._network.device)
+        self._columns = max(row.length for row in (*self.rows, *rows))
+        for layer, other in zip(row_layers(cache), row_layers(prefilled.cache), strict=True):
+            layer.join(other, sources, self._columns)
+        return prefilled.logits[sources]
+
+    def _prefill(self, sequences: Sequence[tuple[int, ...]]) -> _Prefilled:
+        cache = self._new_cache()
+        assert cache is not None
+        places = {sequence: place for place, sequence in enumerate(sequences)}
+        return _Prefilled(places, cache, self._read(sequences, cache))
+
+    def _remove_ended(self) -> None:
+        """Remove the rows that are done. The last rows take their places, so that few rows are copied."""
+        import torch
+
+        from bestofn.builders.local_model.kv_cache import row_layers
+
+        unfinished = [place for place, row in enumerate(self.rows) if not row.done]
+        count = len(unfinished)
+        targets = [place for place, row in enumerate(self.rows[:count]) if row.done]
+        sources = unfinished[count - len(targets) :]
+        for source, target in zip(sources, targets, strict=True):
+            self.rows[target] = self.rows[source]
+        del self.rows[count:]
+        self._columns = max(row.length for row in self.rows) - 1  # the last token is not in the cache yet
         if self._cache is not None:
-            self._options |= {"past_key_values": self._cache}
-        self.can_shrink = self._cache is not None and can_select_rows(self._cache)
-        distinct = list(dict.fromkeys(prompts)) if self.can_shrink else prompts
-        self._pad_left(distinct, steps, pad)
-        self._forward(0)
-        if len(distinct) < len(prompts):
-            where = {prompt: place for place, prompt in enumerate(distinct)}
-            self.select([where[prompt] for prompt in prompts])
+            moves = torch.tensor([sources, targets], dtype=torch.long, device=self._network.device)
+            for layer in row_layers(self._cache):
+                layer.keep(count, self._columns, *moves)
 
-    def _pad_left(self, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
-        """Create the tensors of token ids, attention mask and positions, with room for ``steps`` new tokens per row."""
+    # --- tokens ------------------------------------------------------------------------------------------------------
+
+    def step(self) -> list[Row]:
+        """Sample one token per row. Return the answers that end with it; they are not in the batch any more."""
+        running = [row for row in self.rows if not row.done]
+        self._sample(running)
+        ended = [row for row in running if row.done]
+        if len(ended) == len(running):
+            self.rows = []
+            self._cache = self._new_cache()
+            return ended
+        if ended and self._can_join:
+            self._remove_ended()
+        self._advance()
+        return ended
+
+    def _sample(self, rows: Sequence[Row]) -> None:
+        """Sample one token for each of ``rows``."""
         import torch
 
-        self._length = max(map(len, prompts))
-        ids = torch.full((len(prompts), self._length + steps), pad)
-        mask = torch.ones_like(ids)
-        for place, prompt in enumerate(prompts):
-            ids[place, self._length - len(prompt) : self._length] = torch.tensor(prompt)
-            mask[place, : self._length - len(prompt)] = 0
-        self._ids, self._mask = ids.to(self._network.device), mask.to(self._network.device)
-        self._positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
+        logits = self._logits
+        assert logits is not None
+        if len(rows) < len(self.rows):
+            logits = logits[[place for place, row in enumerate(self.rows) if not row.done]]
+        uniforms = torch.tensor([row.uniform() for row in rows], dtype=torch.float64, device=logits.device)
+        sampled: list[tuple[int, float]] = [(0, 0.0)] * len(rows)
+        for sampler in dict.fromkeys(row.sampler for row in rows):
+            places = [place for place, row in enumerate(rows) if row.sampler == sampler]
+            part = slice(None) if len(places) == len(rows) else places
+            chosen = self._chosen(sampler, [rows[place] for place in places], logits[part], uniforms[part])
+            for place, token in zip(places, chosen, strict=True):
+                sampled[place] = token
+        for row, (token, logprob) in zip(rows, sampled, strict=True):
+            row.add(token, logprob, self._ends)
 
-    def select(self, rows: Sequence[int]) -> None:
-        """Keep only the rows with the indices ``rows``, in this order. An index may occur several times."""
+    def _chosen(
+        self, sampler: TokenSampler, rows: Sequence[Row], logits: Tensor, uniforms: Tensor
+    ) -> list[tuple[int, float]]:
+        """Return a token and its log-probability for each of ``rows``."""
+        sampled = sampler.sample(logits, uniforms, _adjusted(rows, logits))
+        tokens, logprobs = sampled.tokens.tolist(), sampled.logprobs.tolist()
+        for place in sampled.uncertain.nonzero()[:, 0].tolist():
+            row = rows[place]
+            alone = self._read([row.sequence], None)
+            decided = sampler.sample(alone, uniforms[place : place + 1], _adjusted([row], alone))
+            tokens[place], logprobs[place] = decided.tokens.item(), decided.logprobs.item()
+        return list(zip(tokens, logprobs, strict=True))
+
+    def _advance(self) -> None:
+        """Compute the logits of the next token of each row."""
         import torch
 
-        chosen = torch.tensor(rows, device=self._network.device)
-        assert self._cache is not None
-        self._cache.batch_select_indices(chosen)
-        self._ids, self._mask, self._positions = self._ids[chosen], self._mask[chosen], self._positions[chosen]
-        self.logits = self.logits[chosen]
+        if self._cache is None:
+            self._logits = self._read([row.sequence for row in self.rows], None)
+            return
+        self._columns += 1
+        ids = torch.tensor([row.tokens[-1:] for row in self.rows])
+        lengths = torch.tensor([[row.length] for row in self.rows])
+        mask = torch.arange(self._columns) >= self._columns - lengths
+        self._logits = self._forward(ids, mask, lengths - 1, self._cache)
 
-    def advance(self, tokens: Sequence[int]) -> None:
-        """Append one token per row, and compute the logits of the next token."""
+    def _read(self, sequences: Sequence[Sequence[int]], cache: DynamicCache | None) -> Tensor:
+        """Read whole sequences, padded on the left. Return the logits of the next token of each."""
         import torch
 
-        self._ids[:, self._length] = torch.tensor(tokens)
-        self._length += 1
-        self._forward(0 if self._cache is None else self._length - 1)
+        length = max(map(len, sequences))
+        ids = torch.tensor([[self._pad] * (length - len(sequence)) + list(sequence) for sequence in sequences])
+        lengths = torch.tensor([[len(sequence)] for sequence in sequences])
+        columns = torch.arange(length) - length + lengths  # negative in the padding
+        return self._forward(ids, columns >= 0, columns.clamp(min=0), cache)
 
-    def _forward(self, begin: int) -> None:
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: DynamicCache | None) -> Tensor:
+        device = self._network.device
         output = self._network(
-            input_ids=self._ids[:, begin : self._length],
-            attention_mask=self._mask[:, : self._length],
-            position_ids=self._positions[:, begin : self._length],
-            use_cache=self._cache is not None,
+            input_ids=ids.to(device),
+            attention_mask=mask.long().to(device),
+            position_ids=positions.to(device),
+            use_cache=cache is not None,
+            **({} if cache is None else {"past_key_values": cache}),
             **self._options,
         )
-        self.logits: Tensor = output.logits[:, -1].float()
+        return output.logits[:, -1].float()
+
+
+def _of_similar_length(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield ``rows`` in groups that need little padding, and that are small enough for the memory."""
+    group: list[Row] = []
+    for row in sorted(rows, key=lambda row: row.length):
+        if group and (row.length > 1.25 * group[0].length + 8 or row.length * (len(group) + 1) > PREFILL_TOKENS):
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _adjusted(rows: Sequence[SequenceState], logits: Tensor) -> Tensor | None:
+    """Apply the rules of each row to its logits. Return None if no row has rules."""
+    if all(row.rules is None for row in rows):
+        return None
+    adjusted = logits.clone()
+    for place, row in enumerate(rows):
+        if row.rules is not None:
+            adjusted[place] = row.rules.adjusted(logits[place], row.tokens)
+    return adjusted
 
 
 def logits_alone(network: Network, ids: Sequence[int]) -> Tensor:

@@ -1,34 +1,29 @@
-"""Runs a causal language model in this process: samples answers to chats, with seeds and log-probabilities.
+"""Loads a causal language model, encodes prompts, and converts sampled tokens to answers with log-probabilities.
 
-The functions are synchronous; ``provider.LocalTransformers`` calls them from its event loop in a thread. torch and
-transformers are imported only when they are needed.
+``scheduler`` samples the tokens. The functions are synchronous; ``provider.LocalTransformers`` calls them in a thread.
+torch and transformers are imported only when they are needed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bestofn.builders.errors import ConfigError, RequestError, ServiceError, require
+from bestofn.builders.errors import ConfigError, RequestError, require
 from bestofn.builders.formats import harmony, harmony_prompt
-from bestofn.builders.local_model.batch_limit import BatchLimit
 from bestofn.builders.local_model.chat_template import template_message, template_tool
-from bestofn.builders.local_model.decoding import Network, SequenceState, decode, logits_alone
-from bestofn.builders.local_model.seeded_sampling import TokenSampler, rounded_logprob, uniforms
-from bestofn.builders.local_model.token_rules import RuleSettings, TokenRules, Vocabulary
+from bestofn.builders.local_model.decoding import Network, SequenceState, logits_alone
+from bestofn.builders.local_model.seeded_sampling import TokenSampler, rounded_logprob
+from bestofn.builders.local_model.token_rules import RuleSettings, Vocabulary
 from bestofn.builders.pocket.model_files import base_model, check_model_folder
 from bestofn.builders.pocket.policy import model_path
 from bestofn.builders.records import Message, StopReason, Tool, content_text
-
-log = logging.getLogger(__name__)
-
 
 _FIXED_DATE = "{%- macro strftime_now(form) -%}{{ current_date }}{%- endmacro -%}"
 """Replaces the day of the request in a chat template, for example that of gpt-oss, by ``current_date``."""
@@ -52,11 +47,6 @@ class GenerationRequest:
     rules: RuleSettings = RuleSettings()
     top_logprobs: int = 0  # the most probable tokens that are reported at each position, if ``token_logprobs`` is set
 
-    @property
-    def batch_key(self) -> tuple[int, tuple[str, ...], TokenSampler]:
-        """The settings that must be equal for all requests of one batch."""
-        return self.max_tokens, self.stop, self.sampler
-
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
@@ -76,10 +66,9 @@ class GeneratedAnswer:
 
 
 class LocalEngine:
-    """Loads a model and samples from it.
+    """Loads a model, and converts between texts and tokens.
 
-    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows`` is the maximum number of
-    answers per batch; batches are smaller for a while after memory ran out. With ``shared``, processes of the same user
+    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. With ``shared``, processes of the same user
     take turns on the device.
     """
 
@@ -93,12 +82,11 @@ class LocalEngine:
         device: str = "auto",
         dtype: str = "auto",
         threads: int | None = None,
-        max_rows: int = 128,
         shared: bool = False,
     ) -> None:
         self.model = model
         self.path = model_path(model)
-        self.batch_limit = BatchLimit(max_rows)
+        self.shared = shared
         self.loaded = False
         self._device, self._dtype, self._threads = device, dtype, threads
         self._device_turn = _device_lock(device) if shared else contextlib.nullcontext()
@@ -219,78 +207,16 @@ class LocalEngine:
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def generate(
-        self, requests: Sequence[GenerationRequest], abandoned: Callable[[int], bool] = lambda request: False
-    ) -> list[list[GeneratedAnswer]]:
-        """Generate the answers to each request. All requests must have the same ``batch_key``.
-
-        ``abandoned`` is called after each token with the position of a request. If it returns True, the computation of
-        this request ends, and its answers are not complete. If memory runs out, the batch is halved. Raises
-        ``ServiceError`` if memory is too small for a single answer.
-        """
-        rows = [_new_row(place, index, request) for place, request in enumerate(requests) for index in range(request.n)]
-        rows.sort(key=lambda row: len(row.prompt))  # rows of similar length need little padding
-        answers: list[dict[int, GeneratedAnswer]] = [{} for _ in requests]
-        while rows:
-            rows = [row for row in rows if not abandoned(row.request)]
-            limit = self.batch_limit.rows
-            batch, rows = rows[:limit], rows[limit:]
-            for row, answer in zip(batch, self._within_memory(batch, requests, abandoned), strict=True):
-                answers[row.request][row.index] = answer
-            if limit <= self.batch_limit.rows:  # memory did not run out
-                self.batch_limit.fit(len(batch))
-        return [[found[index] for index in sorted(found)] for found in answers]
-
-    def _within_memory(
-        self, batch: list[SequenceState], requests: Sequence[GenerationRequest], abandoned: Callable[[int], bool]
-    ) -> list[GeneratedAnswer]:
-        if not batch:
-            return []
+    @contextlib.contextmanager
+    def computing(self) -> Iterator[None]:
+        """Enter the settings that computations need: the number of threads, and the turn on a shared device."""
         import torch
 
-        try:
-            with self._device_turn, _threads(self._threads), torch.inference_mode():
-                return self._batch(batch, requests, abandoned)
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
-                raise
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            if len(batch) == 1:
-                raise ServiceError(
-                    f"{self.model}: out of memory for one answer (prompt: {len(batch[0].prompt)} tokens, answer: at "
-                    f"most {requests[batch[0].request].max_tokens}). Lower sampling.max_tokens or use a smaller model.",
-                    status=503,
-                    cause="oom",
-                ) from error
-        half = len(batch) // 2
-        self.batch_limit.shrink(len(batch))
-        log.warning(
-            "%s: out of memory with %d answers in one batch; the batch is now %d answers", self.model, len(batch), half
-        )
-        first = self._within_memory(batch[:half], requests, abandoned)
-        return first + self._within_memory(batch[half:], requests, abandoned)
+        with self._device_turn, _threads(self._threads), torch.inference_mode():
+            yield
 
-    def _batch(
-        self, batch: Sequence[SequenceState], requests: Sequence[GenerationRequest], abandoned: Callable[[int], bool]
-    ) -> list[GeneratedAnswer]:
-        shared = requests[batch[0].request]
-        decode(
-            self.network,
-            batch,
-            shared.sampler,
-            max_tokens=shared.max_tokens,
-            ends=self.ends,
-            pad=self.pad,
-            stopped=StopStrings(shared.stop, self.tokenizer) if shared.stop else lambda tokens: False,
-            abandoned=abandoned,
-        )
-        return [
-            GeneratedAnswer("", 0, "stop", 0.0) if abandoned(row.request) else self._answer(row, requests[row.request])
-            for row in batch
-        ]
-
-    def _answer(self, row: SequenceState, request: GenerationRequest) -> GeneratedAnswer:
+    def answer(self, row: SequenceState, request: GenerationRequest) -> GeneratedAnswer:
+        """Convert a row whose tokens are all sampled to the answer to ``request``."""
         tokens, logprob = row.tokens, row.logprob
         end = len(tokens) - 1 if tokens and tokens[-1] in self.ends else None
         text = self.tokenizer.decode(tokens[:end], skip_special_tokens=not request.keep_special)
@@ -356,12 +282,6 @@ def _check_is_language_model(model: str, config: Any, missing: Collection[str]) 
             f"{model} is not a language model: its files are those of {kind or 'another model'}{lacks}. "
             f"To serve a reward model: bestofn serve reward={model}."
         )
-
-
-def _new_row(place: int, index: int, request: GenerationRequest) -> SequenceState:
-    seed = None if request.seed is None else request.seed + index
-    rules = TokenRules(request.rules) if request.rules else None
-    return SequenceState(place, index, request.prompt, uniforms(seed, request.prompt, request.max_tokens), rules=rules)
 
 
 @contextlib.contextmanager

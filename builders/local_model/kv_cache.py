@@ -1,65 +1,146 @@
-"""A cache of attention keys and values with preallocated space for new tokens. Used by ``decoding``.
+"""The cache of attention keys and values of a running batch. Used by ``decoding``.
 
-The standard cache of transformers copies all keys and values whenever a token is added. This cache does not.
+Rows join and leave the batch between two tokens, so the rows have different lengths. All rows end at the same column,
+and a short row has unused columns at its beginning. The standard cache of transformers copies all keys and values
+whenever a token is added. This cache has free space for rows and tokens instead.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import DummyLayer, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PretrainedConfig
 
+ROOM = 128  # free columns of a new buffer
 
-class PreallocatedLayer(DynamicLayer):
-    """The cache of one layer with full attention.
 
-    ``keys`` and ``values`` have the shape (rows, heads, tokens, width) and are views of larger buffers. When a buffer
-    is full, its content is copied to a new buffer with space for ``room`` more tokens.
+class _Buffer:
+    """A tensor of the shape (rows, heads, columns, width). Only the columns before ``end`` are used."""
+
+    def __init__(self) -> None:
+        self._data: Tensor | None = None
+        self._end = 0
+
+    def last(self, rows: int, columns: int) -> Tensor:
+        """Return the last ``columns`` used columns of the first ``rows`` rows, as a view."""
+        assert self._data is not None
+        return self._data[:rows, :, self._end - columns : self._end]
+
+    def append(self, states: Tensor, stored: int) -> Tensor:
+        """Append ``states`` to all rows. Return a view of them and of the ``stored`` columns before them."""
+        rows, new = states.shape[0], states.shape[-2]
+        self._reserve(states, rows, rows, stored, new)
+        self._end += new
+        self.last(rows, new)[:] = states
+        return self.last(rows, stored + new)
+
+    def join(self, states: Tensor, rows: int, stored: int) -> None:
+        """Add the rows of ``states`` behind the first ``rows`` rows. A row then has ``stored`` columns."""
+        total, columns = rows + states.shape[0], states.shape[-2]
+        self._reserve(states, rows, total, stored, 0)
+        joined = self.last(total, stored)[rows:]
+        joined[:, :, : stored - columns] = 0  # these columns are masked, but 0 × NaN would be NaN
+        joined[:, :, stored - columns :] = states
+
+    def _reserve(self, states: Tensor, rows: int, wanted: int, stored: int, new: int) -> None:
+        """Make space for ``wanted`` rows, ``stored`` columns before the end and ``new`` columns after it.
+
+        A larger buffer replaces the buffer if necessary, with the last columns of the first ``rows`` rows.
+        """
+        data = self._data
+        if data is not None and data.shape[0] >= wanted and stored <= self._end <= data.shape[2] - new:
+            return
+        spare = rows // 4 if data is not None and data.shape[0] < wanted else 0
+        heads, width = states.shape[1], states.shape[3]
+        larger = states.new_zeros((wanted + spare, heads, stored + new + ROOM, width))
+        if data is not None:
+            kept = min(stored, self._end)
+            larger[:rows, :, stored - kept : stored] = self.last(rows, kept)
+        self._data, self._end = larger, stored
+
+
+class RowLayer(DynamicLayer):
+    """The cache of one layer. ``window`` is the number of tokens that a token can attend to; None means all.
+
+    ``keys`` and ``values`` are views of larger buffers, and have the shape (rows, heads, tokens, width).
     """
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, window: int | None = None) -> None:
         super().__init__()
-        self._room = room
-        self._key_buffer: Tensor | None = None
-        self._value_buffer: Tensor | None = None
+        self.is_sliding = window is not None
+        self._window = window
+        self._rows = self._length = 0
+        self._buffers = _Buffer(), _Buffer()
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens, and return the keys and values of all tokens."""
-        past = (self.keys, self.values) if self.is_initialized else (None, None)
-        self._key_buffer, self.keys = self._appended(self._key_buffer, past[0], key_states)
-        self._value_buffer, self.values = self._appended(self._value_buffer, past[1], value_states)
-        if not self.is_initialized:
-            self.dtype, self.device, self.is_initialized = key_states.dtype, key_states.device, True
+        """Append the keys and values of new tokens. Return those of all tokens that the new tokens can attend to."""
+        stored = self._stored()
+        self._set(key_states, rows=key_states.shape[0], length=self._length + key_states.shape[-2])
+        self.keys, self.values = (
+            buffer.append(states, stored)
+            for buffer, states in zip(self._buffers, (key_states, value_states), strict=True)
+        )
         return self.keys, self.values
 
-    def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep only the rows with these ``indices``, in this order. An index may occur several times."""
-        super().batch_select_indices(indices)
-        self._key_buffer = self._value_buffer = None  # the selected rows are copies; ``update`` allocates new buffers
+    def join(self, other: RowLayer, sources: Tensor, length: int) -> None:
+        """Add copies of the rows ``sources`` of ``other`` as last rows. ``length`` is that of the longest row then."""
+        if other.keys is None or other.values is None:  # a layer that uses the keys and values of another layer
+            return
+        rows = self._rows
+        self._set(other.keys, rows=rows + len(sources), length=length)
+        stored = self._stored()
+        for buffer, states in zip(self._buffers, (other.keys, other.values), strict=True):
+            buffer.join(states[sources, :, -stored:], rows, stored)
 
-    def _appended(self, buffer: Tensor | None, past: Tensor | None, new: Tensor) -> tuple[Tensor, Tensor]:
-        """Append ``new`` to ``past``. Return (buffer, view of the used part of this buffer)."""
-        begin = 0 if past is None else past.shape[-2]
-        end = begin + new.shape[-2]
-        if buffer is None or buffer.shape[-2] < end:
-            buffer = new.new_empty((*new.shape[:-2], end + self._room, new.shape[-1]))
-            if past is not None:
-                buffer[..., :begin, :] = past
-        buffer[..., begin:end, :] = new
-        return buffer, buffer[..., :end, :]
+    def keep(self, rows: int, length: int, sources: Tensor, targets: Tensor) -> None:
+        """Copy the rows ``sources`` to ``targets``. Then keep the first ``rows`` rows, the longest of ``length``."""
+        if not self.is_initialized:
+            return
+        self._length = length
+        for buffer in self._buffers:
+            states = buffer.last(self._rows, self._stored())
+            states[targets] = states[sources]
+        self._rows = rows
+
+    def get_seq_length(self) -> int:
+        """Return the number of tokens of the longest row."""
+        return self._length
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Return the number of columns that ``query_length`` new tokens attend to, and the position of the first."""
+        stored = self._stored()
+        return stored + query_length, self._length - stored
+
+    def _stored(self) -> int:
+        return self._length if self._window is None else min(self._length, self._window - 1)
+
+    def _set(self, states: Tensor, *, rows: int, length: int) -> None:
+        self._rows, self._length = rows, length
+        self.dtype, self.device, self.is_initialized = states.dtype, states.device, True
 
 
-def new_cache(config: PretrainedConfig, room: int) -> DynamicCache:
-    """Return an empty cache for a model with this ``config``. When a cache is full, it grows by ``room`` tokens."""
+def new_cache(config: PretrainedConfig) -> DynamicCache:
+    """Return an empty cache for a model with this ``config``."""
     cache = DynamicCache(config=config)
-    cache.layers = [PreallocatedLayer(room) if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    cache.layers = [_row_layer(layer) for layer in cache.layers]
     return cache
 
 
-def can_select_rows(cache: DynamicCache) -> bool:
-    """Return whether ``cache`` supports the selection of rows: each layer must store only keys and values."""
-    return all(type(layer) in (PreallocatedLayer, DynamicSlidingWindowLayer) for layer in cache.layers)
+def _row_layer(layer: Any) -> Any:
+    if type(layer) is DynamicLayer:
+        return RowLayer()
+    return RowLayer(layer.sliding_window) if type(layer) is DynamicSlidingWindowLayer else layer
+
+
+def rows_can_join(cache: DynamicCache) -> bool:
+    """Return whether rows can join and leave ``cache``: each layer must store only keys and values, or nothing."""
+    return all(type(layer) in (RowLayer, DummyLayer) for layer in cache.layers)
+
+
+def row_layers(cache: DynamicCache) -> list[RowLayer]:
+    """Return the layers of ``cache`` that store keys and values of rows that can join and leave."""
+    return [layer for layer in cache.layers if isinstance(layer, RowLayer)]

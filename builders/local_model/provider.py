@@ -7,9 +7,7 @@ import functools
 import hashlib
 import json
 import re
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bestofn.builders.concurrency.threads import in_thread
@@ -20,6 +18,7 @@ from bestofn.builders.formats.schema_grammar import UnknownType, call_grammar, s
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine
+from bestofn.builders.local_model.scheduler import Job, Scheduler
 from bestofn.builders.local_model.seeded_sampling import TokenSampler
 from bestofn.builders.local_model.token_rules import RuleSettings, TokenGrammar
 from bestofn.builders.pocket.model_files import model_digest
@@ -34,6 +33,7 @@ OPTIONS = ("top_k", "top_logprobs", "logit_bias", "frequency_penalty", "presence
 KEPT_GRAMMARS = 32
 _CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
 GATHER_S = 0.002  # seconds that the worker waits for more requests before it starts a batch
+TURN_PAUSE_S = 0.1  # seconds between two turns on a shared device, so that another process can begin its turn
 
 
 class LocalTransformers(InProcessProvider):
@@ -72,14 +72,12 @@ class LocalTransformers(InProcessProvider):
             raise ValueError(f"max_rows is {max_rows}; expected at least 1")
         self.model = model
         self.limits = limits
-        self.engine = LocalEngine(
-            model, device=device, dtype=dtype, threads=threads, max_rows=max_rows, shared=shared_device
-        )
+        self.engine = LocalEngine(model, device=device, dtype=dtype, threads=threads, shared=shared_device)
+        self.scheduler = Scheduler(self.engine, max_rows)
         self._dtype, self._device = dtype, device
         self._max_answer_tokens = max_answer_tokens
         self._template = dict(template or {})
-        self._waiting: list[_Job] = []
-        self._running: list[_Job] = []
+        self._jobs: set[Job] = set()
         self._arrived = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self._identity = ""
@@ -109,24 +107,19 @@ class LocalTransformers(InProcessProvider):
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
             self._worker = None
-        for job in self._jobs():
+        for job in self._jobs:
             job.answers.cancel()
-        self._waiting.clear()
         self.engine.unload()
 
     def stop(self) -> None:
         """End all requests with a ``ServiceError``. Their computation ends after the token that is computed now."""
-        for job in self._jobs():
-            if not job.answers.done():
-                job.answers.set_exception(ServiceError("the server stops; send the request again later", status=503))
+        for job in self._jobs:
+            job.fail(ServiceError("the server stops; send the request again later", status=503))
 
     @property
     def unanswered(self) -> int:
         """The number of requests that wait or are computed, without those whose caller has gone."""
-        return sum(not job.answers.done() for job in self._jobs())
-
-    def _jobs(self) -> list[_Job]:
-        return [*self._waiting, *self._running]
+        return sum(not job.answers.done() for job in self._jobs)
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
         """Sample ``n`` completions.
@@ -149,11 +142,10 @@ class LocalTransformers(InProcessProvider):
             rules=await in_thread(self._rules, request),
             **sampling_options(request.sampling),
         )
-        job = self._queued(generation)
-        answers = await job.answers
+        answers, seconds = await self._generate(generation)
         usages = shared_usage(Usage(prompt=len(prompt)), n)
         return [
-            self._completion(request, answer, call_id(generation, index), usages[index].prompt, job.seconds)
+            self._completion(request, answer, call_id(generation, index), usages[index].prompt, seconds)
             for index, answer in enumerate(answers)
         ]
 
@@ -191,81 +183,40 @@ class LocalTransformers(InProcessProvider):
         return self._grammars[key]
 
     async def generate(self, request: GenerationRequest) -> list[GeneratedAnswer]:
-        """Generate the answers to ``request`` in a batch with other waiting requests.
+        """Generate the answers to ``request`` in a batch with other requests.
 
         Raises ``ServiceError`` if the model is not loaded or the generation fails.
         """
-        return await self._queued(request).answers
+        return (await self._generate(request))[0]
 
-    def _queued(self, request: GenerationRequest) -> _Job:
+    async def _generate(self, request: GenerationRequest) -> tuple[list[GeneratedAnswer], float]:
+        """Generate the answers to ``request``. Return them and the seconds of their computation."""
         self._check_open()
-        job = _Job(request, asyncio.get_running_loop().create_future())
-        self._waiting.append(job)
+        job = self.scheduler.submit(request)
+        self._jobs.add(job)
         self._arrived.set()
-        return job
+        try:
+            return await asyncio.wrap_future(job.answers), job.seconds
+        finally:
+            self._jobs.discard(job)
 
     def _check_open(self) -> None:
         if self._worker is None:
             raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
 
-    # --- batches -----------------------------------------------------------------------------------------------------
-
     async def _work(self) -> None:
-        """Generate the answers of the waiting jobs in batches.
-
-        A job that arrives while a batch is generated waits for the next batch.
-        """
+        """Compute the answers of all requests. A request that arrives while others are computed joins them."""
         while True:
             await self._arrived.wait()
-            await asyncio.sleep(GATHER_S)
             self._arrived.clear()
-            self._waiting = [job for job in self._waiting if not job.answers.done()]
-            jobs = self._next_jobs()
-            if self._waiting:
-                self._arrived.set()
-            if jobs:
-                await self._answer(jobs)
-
-    async def _answer(self, jobs: Sequence[_Job]) -> None:
-        """Generate one batch. If this fails, only the callers of this batch get the error, and the worker continues."""
-        started, self._running = time.perf_counter(), list(jobs)
-        requests = [job.request for job in jobs]
-        try:
-            generated = await in_thread(self.engine.generate, requests, lambda place: jobs[place].answers.done())
-        except Exception as error:  # each caller raises the error
-            for job in jobs:
-                if not job.answers.done():
-                    job.answers.set_exception(_as_service_error(error, self.model))
-            return
-        finally:
-            self._running = []
-        per_answer = (time.perf_counter() - started) / sum(job.request.n for job in jobs)
-        for job, answers in zip(jobs, generated, strict=True):
-            job.seconds = per_answer * job.request.n
-            if not job.answers.done():
-                job.answers.set_result(answers)
-
-    def _next_jobs(self) -> list[_Job]:
-        """Remove the jobs of the next batch from the queue and return them. Returns [] if the queue is empty.
-
-        The batch has the oldest job and other jobs with the same ``batch_key``, up to ``max_rows`` answers. Jobs whose
-        prompt is about as long as the oldest job's prompt are preferred.
-        """
-        if not self._waiting:
-            return []
-        first = self._waiting[0]
-        matching = [job for job in self._waiting if job.request.batch_key == first.request.batch_key]
-        length = len(first.request.prompt)
-        matching[1:] = sorted(matching[1:], key=lambda job: abs(len(job.request.prompt) - length))
-        taken, rows = [], 0
-        for job in matching:
-            if taken and rows + job.request.n > self.engine.batch_limit.rows:
-                break
-            taken.append(job)
-            rows += job.request.n
-        taken_ids = {id(job) for job in taken}
-        self._waiting = [job for job in self._waiting if id(job) not in taken_ids]
-        return taken
+            await asyncio.sleep(GATHER_S)
+            while not self.scheduler.is_idle:
+                try:
+                    turn_is_over = await in_thread(self.scheduler.run)
+                except Exception as error:  # each caller raises the error
+                    self.scheduler.fail(error)
+                else:
+                    await asyncio.sleep(TURN_PAUSE_S if turn_is_over else 0)
 
     # --- completions -------------------------------------------------------------------------------------------------
 
@@ -293,18 +244,6 @@ class LocalTransformers(InProcessProvider):
             logprob=answer.logprob,
             detail=detail,
         )
-
-
-@dataclass(eq=False)
-class _Job:
-    """A request in the queue, and the future for its answers.
-
-    ``seconds`` is its share of the time of its batch, without the time in the queue.
-    """
-
-    request: GenerationRequest
-    answers: asyncio.Future[list[GeneratedAnswer]]
-    seconds: float = 0.0
 
 
 def _message(request: Request, parts: AnswerParts, name: str) -> Message:
@@ -349,11 +288,3 @@ def sampling_options(sampling: Sampling) -> dict[str, Any]:
 def call_id(request: GenerationRequest, index: int) -> str:
     """Return the prefix of the ids of one answer's tool calls. It depends only on prompt, seed and ``index``."""
     return "call_" + hashlib.blake2b(repr((request.prompt, request.seed, index)).encode(), digest_size=6).hexdigest()
-
-
-def _as_service_error(error: Exception, model: str) -> ServiceError:
-    if isinstance(error, ServiceError):
-        return error
-    wrapped = ServiceError(f"{model} failed while it generated answers: {type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return wrapped

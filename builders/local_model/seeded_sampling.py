@@ -3,8 +3,11 @@
 The other rows and the padding of a batch change the logits by small rounding errors. To sample a token, the range from
 0 to 1 is divided into one interval per token, as wide as the token's probability. A random number selects the token
 whose interval contains the number. A rounding error can change this token only if the number is close to a border of
-the interval. If the distance is less than ``BORDER_TOLERANCE``, the row is computed again alone, without other rows,
-padding or cache. The token is then sampled from this result.
+the interval. Then the row is computed again alone, without other rows, padding or cache, and the token is sampled from
+this result.
+
+If rounding changes the logits by at most ``LOGIT_TOLERANCE`` relative to each other, a border at c moves by at most
+c (1 - c) ``LOGIT_TOLERANCE`` / temperature: the probabilities below it grow by the share that those above it lose.
 
 This works in float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.
@@ -22,7 +25,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-BORDER_TOLERANCE = 1e-4  # in units of probability; rounding errors in float32 are about 1e-6
+LOGIT_TOLERANCE = 1e-4  # rounding errors of logits in float32 are about 1e-5
 LOGPROB_STEP = 0.01  # in nats; log-probabilities of answers are rounded to multiples of this step
 
 
@@ -54,9 +57,11 @@ class TokenSampler:
         chosen_from = own if adjusted is None or adjusted is logits else adjusted
         if self.temperature == 0:
             best = (logits if adjusted is None else adjusted).topk(2, dim=-1)
-            tokens, uncertain = best.indices[:, 0], best.values[:, 0] - best.values[:, 1] < BORDER_TOLERANCE
+            tokens, uncertain = best.indices[:, 0], best.values[:, 0] - best.values[:, 1] < LOGIT_TOLERANCE
         else:
-            tokens, uncertain = _at_quantile(self.probabilities(chosen_from).cumsum(dim=-1), uniforms)
+            tokens, uncertain = _at_quantile(
+                self.probabilities(chosen_from).cumsum(dim=-1), uniforms, LOGIT_TOLERANCE / self.temperature
+            )
         return SampledTokens(tokens, uncertain, own.gather(1, tokens[:, None])[:, 0])
 
     def probabilities(self, logits: Tensor) -> Tensor:
@@ -81,32 +86,34 @@ class TokenSampler:
         return shares
 
 
-def _at_quantile(cumulative: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+def _at_quantile(cumulative: Tensor, uniforms: Tensor, tolerance: float) -> tuple[Tensor, Tensor]:
     """For each row, return the sampled token, and whether a rounding error could have changed it.
 
-    The sampled token is the token whose interval contains the random number in ``uniforms``. A rounding error could
-    change this token if the number is less than ``BORDER_TOLERANCE`` from a border of the interval. ``cumulative`` has
-    the cumulative probabilities of each row.
+    The sampled token is the token whose interval contains the random number in ``uniforms``. ``cumulative`` has the
+    cumulative probabilities of each row. ``tolerance`` is that of the logits, divided by the temperature.
     """
     import torch
 
-    at = uniforms[:, None] * cumulative[:, -1:]
+    total = cumulative[:, -1:]
+    at = uniforms[:, None] * total
     tokens = torch.searchsorted(cumulative, at, right=True).clamp(max=cumulative.shape[1] - 1)
     above, below = cumulative.gather(1, tokens), cumulative.gather(1, (tokens - 1).clamp(min=0))
-    near = (above - at < BORDER_TOLERANCE) | ((at - below < BORDER_TOLERANCE) & (tokens > 0))
+    near = (above - at < tolerance * above * (total - above)) | (
+        (at - below < tolerance * below * (total - below)) & (tokens > 0)
+    )
     return tokens[:, 0], near[:, 0]
 
 
-def uniforms(seed: int | None, prompt: Sequence[int], steps: int) -> np.ndarray:
-    """Return ``steps`` random numbers in [0, 1) for one answer.
+def random_numbers(seed: int | None, prompt: Sequence[int]) -> np.random.Generator:
+    """Return the source of the random numbers of one answer, one in [0, 1) per token.
 
     Seed and prompt determine the numbers. If ``seed`` is None, the numbers are different in each call.
     """
     if seed is None:
-        return np.random.default_rng().random(steps)
+        return np.random.default_rng()
     words = np.asarray(prompt, np.int64).tobytes()
     key = hashlib.blake2b(words, digest_size=16, key=(seed % (1 << 63)).to_bytes(8, "little")).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(steps)
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
 
 
 def rounded_logprob(logprob: float, alone: Callable[[], float]) -> float:

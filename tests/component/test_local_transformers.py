@@ -13,14 +13,18 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
-from bestofn.builders.local_model.batch_limit import BatchLimit
+from bestofn.builders.local_model import scheduler as scheduler_module
+from bestofn.builders.local_model.decoding import RunningBatch
 from bestofn.builders.local_model.engine import GenerationRequest, LocalEngine
 from bestofn.builders.local_model.provider import LocalTransformers
-from bestofn.builders.local_model.seeded_sampling import LOGPROB_STEP, TokenSampler, rounded_logprob, uniforms
+from bestofn.builders.local_model.scheduler import Job, Scheduler
+from bestofn.builders.local_model.seeded_sampling import LOGPROB_STEP, TokenSampler, random_numbers, rounded_logprob
+from bestofn.builders.local_model.token_rules import RuleSettings
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.records import Completion, Request, Sampling
 from bestofn.builders.sampling.provider import Provider
 from bestofn.builders.sources.starter import Starter
+from tests.tiny_models import WatchedSteps
 
 QUERIES = list(Starter())[:12]
 
@@ -153,44 +157,126 @@ def test_refuses_a_prompt_that_does_not_fit_and_continues() -> None:
     assert len(short) == 1
 
 
-def test_halves_the_batch_when_memory_runs_out(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
+def generated(engine: LocalEngine, requests: Sequence[GenerationRequest], max_rows: int = 128) -> list[Job]:
+    """Compute the answers to all requests, and return their jobs."""
+    scheduler = Scheduler(engine, max_rows)
+    jobs = [scheduler.submit(one) for one in requests]
+    scheduler.run()
+    return jobs
 
-    asks = [
-        GenerationRequest(engine.encode([{"role": "user", "content": "What is 12 + 13?"}]), 9, seed=3, max_tokens=20)
-    ]
-    wanted = engine.generate(asks)
-    sizes: list[int] = []
-    whole = engine._batch
 
-    def small(batch: Any, asks: Any, abandoned: Any) -> Any:
-        sizes.append(len(batch))
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError("out of memory")
-        return whole(batch, asks, abandoned)
+def texts(job: Job) -> list[tuple[str, int]]:
+    return [(one.text, one.tokens) for one in job.answers.result(0)]
 
-    monkeypatch.setattr(engine, "_batch", small)
-    monkeypatch.setattr(engine, "batch_limit", BatchLimit(128))
-    assert [(one.text, one.tokens) for one in engine.generate(asks)[0]] == [(one.text, one.tokens) for one in wanted[0]]
-    assert sizes[0] == 9
-    assert engine.batch_limit.rows <= 2
-    sizes.clear()
-    monkeypatch.setattr(engine, "_batch", lambda batch, asks, _: [sizes.append(len(batch)), *whole(batch, asks, _)][1:])
-    short = [GenerationRequest(asks[0].prompt, 64, seed=3, max_tokens=2)]
-    assert len(engine.generate(short)[0]) == 64
-    assert max(sizes) >= 16, "batches grow again"
-    monkeypatch.setattr(engine, "_batch", lambda batch, asks, _: (_ for _ in ()).throw(torch.OutOfMemoryError("no")))
-    with pytest.raises(ServiceError, match="out of memory for one answer"):
-        engine.generate(asks)
+
+def prompt_of(engine: LocalEngine, text: str = "What is 12 + 13?") -> tuple[int, ...]:
+    return engine.encode([{"role": "user", "content": text}])
+
+
+def test_fewer_answers_share_a_batch_when_memory_runs_out(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = [GenerationRequest(prompt_of(engine), 9, seed=3, max_tokens=20)]
+    asks += [GenerationRequest(prompt_of(engine, "Hello"), 2, seed=3, max_tokens=15)]
+    wanted = [texts(job) for job in generated(engine, asks)]
+    memory = WatchedSteps(monkeypatch, most=2, after=4)
+    assert [texts(job) for job in generated(engine, asks)] == wanted
+    assert memory.sizes[0] == 11
+    assert max(memory.sizes[8:]) <= 4
+    memory.most = 0
+    (failed,) = generated(engine, [GenerationRequest(prompt_of(engine), 3, max_tokens=9)])
+    with pytest.raises(ServiceError, match="out of memory for one answer") as caught:
+        failed.answers.result(0)
+    assert caught.value.cause == "oom"
+
+
+def test_batches_grow_again_after_memory_ran_out(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler = Scheduler(engine, 128)
+    scheduler.limit.shrink(2)
+    steps = WatchedSteps(monkeypatch)
+    job = scheduler.submit(GenerationRequest(prompt_of(engine), 64, seed=3, max_tokens=2))
+    scheduler.run()
+    assert len(job.answers.result(0)) == 64
+    assert max(steps.sizes) >= 16
+
+
+def test_an_error_reaches_the_callers_of_its_batch_and_no_others(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = RunningBatch._advance
+    calls: list[int] = []
+
+    def broken(batch: RunningBatch[Any]) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise ZeroDivisionError
+        whole(batch)
+
+    monkeypatch.setattr(RunningBatch, "_advance", broken)
+    asks = [GenerationRequest(prompt_of(engine, text), 2, seed=1, max_tokens=4) for text in ("One?", "Two?")]
+    failed, answered = generated(engine, asks, max_rows=2)
+    with pytest.raises(ServiceError, match="ZeroDivisionError"):
+        failed.answers.result(0)
+    assert len(answered.answers.result(0)) == 2
+
+
+def test_a_cancelled_request_leaves_the_batch(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler = Scheduler(engine, 8)
+    bias = RuleSettings(logit_bias=dict.fromkeys(engine.ends, -100.0))
+    asks = [GenerationRequest(prompt_of(engine), 2, seed=1, max_tokens=40, rules=bias) for _ in range(2)]
+    gone, kept = (scheduler.submit(ask) for ask in asks)
+    steps = WatchedSteps(monkeypatch)
+    whole = scheduler._step
+
+    def step(batch: Any) -> Any:
+        if len(steps.sizes) == 5:
+            gone.answers.cancel()
+        return whole(batch)
+
+    monkeypatch.setattr(scheduler, "_step", step)
+    scheduler.run()
+    assert {one.tokens for one in kept.answers.result(0)} == {40}
+    assert steps.sizes == [4] * 5 + [2] * 34
+
+
+def test_a_request_joins_the_running_batch(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has another length, temperature and stop string than the answers that are computed already."""
+    long = GenerationRequest(prompt_of(engine), 2, seed=1, max_tokens=60)
+    late = GenerationRequest(
+        prompt_of(engine, "Hello"), 2, seed=5, max_tokens=7, sampler=TokenSampler(0.5), stop=("q",)
+    )
+    alone = [texts(generated(engine, [ask])[0]) for ask in (long, late)]
+    scheduler, jobs = Scheduler(engine, 8), list[Job]()
+    steps = WatchedSteps(monkeypatch)
+    whole = scheduler._step
+
+    def step(batch: Any) -> Any:
+        if len(steps.sizes) == 3 and len(jobs) == 1:
+            jobs.append(scheduler.submit(late))
+        return whole(batch)
+
+    monkeypatch.setattr(scheduler, "_step", step)
+    jobs.append(scheduler.submit(long))
+    scheduler.run()
+    assert steps.sizes[:6] == [2, 2, 2, 2, 4, 4]
+    assert [texts(job) for job in jobs] == alone
+
+
+def test_processes_take_turns_on_a_shared_device(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_module, "TURN_STEPS", 3)
+    monkeypatch.setattr(engine, "shared", True)
+    scheduler = Scheduler(engine, 1)
+    jobs = [scheduler.submit(GenerationRequest(prompt_of(engine), 1, seed=1, max_tokens=2)) for _ in range(3)]
+    assert scheduler.run()
+    assert [job.answers.done() for job in jobs] == [True, True, False]
+    assert not scheduler.run()
+    assert jobs[2].answers.done()
 
 
 def test_other_errors_reach_the_caller_and_the_provider_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask() -> Any:
         async with LocalTransformers(model="pocket", max_answer_tokens=8) as provider:
-            broken = provider.engine.generate
-            monkeypatch.setattr(provider.engine, "generate", lambda asks, abandoned: 1 / 0)
-            (failed,) = await asyncio.gather(provider.sample(request(), 1), return_exceptions=True)
-            monkeypatch.setattr(provider.engine, "generate", broken)
+            with monkeypatch.context() as broken:
+                broken.setattr(provider.engine, "computing", lambda: 1 / 0)
+                (failed,) = await asyncio.gather(provider.sample(request(), 1), return_exceptions=True)
             return failed, await provider.sample(request(), 1)
 
     failed, answered = asyncio.run(ask())
@@ -207,10 +293,12 @@ def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
 # --- sampling by itself ----------------------------------------------------------------------------------------------
 
 
-def test_uniforms_depend_on_seed_and_prompt_alone() -> None:
-    assert (uniforms(1, (1, 2), 5) == uniforms(1, (1, 2), 9)[:5]).all()
-    assert (uniforms(1, (1, 2), 5) != uniforms(2, (1, 2), 5)).all()
-    assert (uniforms(1, (1, 2), 5) != uniforms(1, (1, 3), 5)).all()
+def test_random_numbers_depend_on_seed_and_prompt_alone() -> None:
+    def numbers(seed: int, prompt: tuple[int, ...]) -> list[float]:
+        return random_numbers(seed, prompt).random(5).tolist()
+
+    assert numbers(1, (1, 2)) == [random.random() for random in [random_numbers(1, (1, 2))] for _ in range(5)]
+    assert len({*numbers(1, (1, 2)), *numbers(2, (1, 2)), *numbers(1, (1, 3))}) == 15
 
 
 def test_truncation_keeps_the_most_probable() -> None:
@@ -230,9 +318,9 @@ def test_frequencies_are_those_of_the_model(engine: LocalEngine) -> None:
     prompt = engine.encode([{"role": "user", "content": "What is 47 + 38?"}])
     with torch.no_grad():
         shares = torch.softmax(engine.network(torch.tensor([prompt])).logits[0, -1], -1)
-    (answers,) = engine.generate([GenerationRequest(prompt, 2_000, seed=0, max_tokens=1)])
+    (job,) = generated(engine, [GenerationRequest(prompt, 2_000, seed=0, max_tokens=1)])
     likely = int(shares.argmax())
-    found = sum(one.text == engine.tokenizer.decode([likely]) for one in answers) / 2_000
+    found = sum(one.text == engine.tokenizer.decode([likely]) for one in job.answers.result(0)) / 2_000
     share = shares[likely].item()
     assert abs(found - share) <= 4 * (share * (1 - share) / 2_000) ** 0.5 + 1e-9
 

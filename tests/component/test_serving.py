@@ -9,14 +9,13 @@ from pathlib import Path
 
 import openai
 import pytest
-import torch
 from yaml import safe_load as load_yaml
 
 from bestofn.builders.config.composition import conf_folder
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.serve import serve
 from tests.served import HELLO, MODEL, Running, running
-from tests.tiny_models import save_language_model
+from tests.tiny_models import WatchedSteps, save_language_model
 
 
 @pytest.fixture(scope="module")
@@ -140,27 +139,17 @@ def test_out_of_memory_halves_the_batch_then_returns_503_and_continues(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(folder) as server:
-        sizes: list[int] = []
-        most = [2]
-        draws = server.provider.engine._batch
-
-        def cramped(batch, asks, abandoned, sizes=sizes, most=most, draws=draws):
-            sizes.append(len(batch))
-            if len(batch) > most[0]:
-                raise torch.OutOfMemoryError("too little memory, as scripted")
-            return draws(batch, asks, abandoned)
-
-        monkeypatch.setattr(server.provider.engine, "_batch", cramped)
+        memory = WatchedSteps(monkeypatch, most=2)
         client = server.client()
         answer = client.chat.completions.create(model=MODEL, messages=HELLO, n=8, max_tokens=3)
         assert len(answer.choices) == 8
-        assert [size for size in sizes if size <= 2] == [2, 2, 2, 2]
-        most[0] = 0
+        assert memory.sizes[0] == 8
+        memory.most = 0
         with pytest.raises(openai.InternalServerError, match="out of memory") as caught:
             client.chat.completions.create(model=MODEL, messages=HELLO, max_tokens=3)
         assert caught.value.status_code == 503
         assert caught.value.code == "oom"
-        most[0] = 8
+        memory.most = 8
         assert client.chat.completions.create(model=MODEL, messages=HELLO, max_tokens=3).choices
 
 
