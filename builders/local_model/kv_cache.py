@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from transformers.cache_utils import DummyLayer, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import (
+    DummyLayer,
+    DynamicCache,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -126,14 +131,12 @@ class RowLayer(DynamicLayer):
 def new_cache(config: PretrainedConfig) -> DynamicCache:
     """Return an empty cache for a model with this ``config``."""
     cache = DynamicCache(config=config)
-    cache.layers = [_row_layer(layer) for layer in cache.layers]
+    for place, layer in enumerate(cache.layers):
+        if type(layer) is DynamicLayer:
+            cache.layers[place] = RowLayer()
+        elif type(layer) is DynamicSlidingWindowLayer:
+            cache.layers[place] = RowLayer(layer.sliding_window)
     return cache
-
-
-def _row_layer(layer: Any) -> Any:
-    if type(layer) is DynamicLayer:
-        return RowLayer()
-    return RowLayer(layer.sliding_window) if type(layer) is DynamicSlidingWindowLayer else layer
 
 
 def rows_can_join(cache: DynamicCache) -> bool:
