@@ -78,7 +78,8 @@ def _words_of_choices(document: JsonObject, changes: JsonObject, command: str, w
 
 def _chosen(flat: JsonObject, changes: JsonObject, command: str, where: str) -> dict[str, Any]:
     """Return ``changes`` with the generator of the command. Raises ``ConfigError`` if the file is for another one."""
-    own = "claude" if generator_of(flat) == "anthropic" else generator_of(flat)
+    named = generator_of(flat, where)
+    own = "claude" if named == "anthropic" else named
     model = str(flat.get("model") or "")
     if not own and command == "claude" and model and not model.startswith("claude"):
         own = "openai"

@@ -22,6 +22,7 @@ from bestofn.builders.formats.nearest_match import nearest
 
 LOCAL_URL = "http://127.0.0.1:8000/v1"  # the default address of `bestofn serve`
 PROVIDERS = {"openai": "openai", "claude": "anthropic", "anthropic": "anthropic", "local": "openai_chat"}
+EXPECTED = "expected a mapping with keys such as dataset, model or num_candidates."
 SPLITS = ("tool_calling", "math", "code", "stem", "chat", "science", "safety")
 NESTED = {
     "dataset.source": "dataset",
@@ -50,11 +51,11 @@ def read_document(path: Path) -> Mapping[str, Any]:
         raise ConfigError(f"there is no experiment file {path}{_similar_experiment(path)}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply; {EXPECTED}") from None
     if not isinstance(document, Mapping):
-        raise ConfigError(
-            f"{path} holds {type(document).__name__}; expected a mapping with keys such as dataset, model or "
-            "num_candidates."
-        )
+        content = "is empty" if document is None else f"holds {type(document).__name__}"
+        raise ConfigError(f"{path} {content}; {EXPECTED}")
     return document
 
 
@@ -122,10 +123,16 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {match!r}?" if match else f"; expected one of {', '.join(sorted(known))}"
 
 
-def generator_of(flat: Mapping[str, Any]) -> str | None:
-    """Return the generator that a flat document names, by ``generator`` or by its model; None if by neither."""
+def generator_of(flat: Mapping[str, Any], where: str) -> str | None:
+    """Return the generator that a flat document names, by ``generator`` or by its model; None if by neither.
+
+    Raises ``ConfigError`` if the generator is unknown. ``where`` names the document.
+    """
+    generator = str(flat.get("generator") or "")
+    if generator and generator not in PROVIDERS:
+        raise ConfigError(f"{where}: generator is {generator!r}{_nearest(generator, list(PROVIDERS))}")
     model = str(flat.get("model") or "")
-    return str(flat["generator"]) if flat.get("generator") else ("claude" if model.startswith("claude") else None)
+    return generator or ("claude" if model.startswith("claude") else None)
 
 
 def provider_words(flat: Mapping[str, Any], environment: Mapping[str, str], where: str) -> list[str]:
@@ -134,9 +141,7 @@ def provider_words(flat: Mapping[str, Any], environment: Mapping[str, str], wher
     The generator ``local`` uses the server of ``OPENAI_BASE_URL``, or else ``LOCAL_URL``, to which no key of
     OpenAI is sent. Raises ``ConfigError`` if the generator is unknown.
     """
-    model, generator = str(flat.get("model") or ""), generator_of(flat) or "openai"
-    if generator not in PROVIDERS:
-        raise ConfigError(f"{where}: generator is {generator!r}{_nearest(generator, list(PROVIDERS))}")
+    model, generator = str(flat.get("model") or ""), generator_of(flat, where) or "openai"
     url = environment.get("OPENAI_BASE_URL") if generator in ("openai", "local") else None
     words = [f"provider={'openai_chat' if url else PROVIDERS[generator]}"]
     if generator == "local" and not url:

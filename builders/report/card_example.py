@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bestofn.builders.analysis.pair_figures import decoded_message
+from bestofn.builders.formats.terminal_text import escaped
 from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.tables.parquet_files import opened
 
@@ -29,7 +30,11 @@ def example_pair(files: Sequence[Path]) -> list[dict[str, str]]:
 
 
 def fenced(text: str) -> str:
-    """Return ``text`` as a fenced block. The fence is longer than any run of backticks in the text."""
+    """Return ``text`` as a fenced block. The fence is longer than any run of backticks in the text.
+
+    Control characters are written as escape sequences, because Markdown may not hold them.
+    """
+    text = escaped(text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 

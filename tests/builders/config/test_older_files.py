@@ -164,9 +164,13 @@ def test_a_missing_or_foreign_file_is_named(tmp_path: Path) -> None:
         overrides_of_file(tmp_path / "none.yaml")
     with pytest.raises(ConfigError, match=r"there is no experiment file .*experiment=j5/claude_100x8$"):
         overrides_of_file(Path("experiments/j5/claude_100x9.yaml"))
-    (tmp_path / "list.yaml").write_text("- a")
-    with pytest.raises(ConfigError, match="holds list; expected a mapping with keys"):
-        overrides_of_file(tmp_path / "list.yaml")
+    for content, problem in (("- a", "holds list"), ("", "is empty"), ("[" * 3_000, "is nested too deeply")):
+        (tmp_path / "odd.yaml").write_text(content)
+        with pytest.raises(ConfigError, match=f"{problem}; expected a mapping with keys"):
+            overrides_of_file(tmp_path / "odd.yaml")
+    (tmp_path / "odd.yaml").write_text("generator: yes\n")
+    with pytest.raises(ConfigError, match=r"odd\.yaml: generator is 'True'; expected one of"):
+        overrides_of_file(tmp_path / "odd.yaml", command="openai")
 
 
 def test_a_server_of_ones_own() -> None:

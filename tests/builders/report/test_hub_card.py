@@ -146,6 +146,10 @@ def test_no_text_ends_its_block(text: str) -> None:
     assert all(last not in line for line in inner)
 
 
+def test_control_characters_of_an_example_are_visible() -> None:
+    assert fenced("a\x00\x1b[31m\tb") == "```text\na\\u0000\\u001b[31m\tb\n```"
+
+
 @pytest.mark.parametrize(
     ("prompts", "codes"),
     [
