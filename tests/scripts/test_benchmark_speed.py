@@ -18,6 +18,7 @@ def test_a_build_is_measured_next_to_a_bare_client(tmp_path: Path, capsys: pytes
     assert figures["build_wall"] == pytest.approx(parts)
     assert figures["wall_ratio"] == pytest.approx(figures["build_wall"] / figures["bare_wall"])
     assert figures["cpu_ms_per_candidate"] == pytest.approx(1000 * figures["build_cpu"] / 6)
+    assert 0 < figures["build_finish"] < figures["build_wall"]
     assert "ms CPU per candidate" in capsys.readouterr().out
 
 
@@ -26,7 +27,8 @@ def test_medians_are_those_of_each_figure_and_of_the_ratio_in_one_round() -> Non
     figures = benchmark_speed._medians(runs, 1000)
     assert figures["wall_ratio"] == 2
     assert (figures["bare_wall"], figures["build_wall"]) == (2, 3)
-    assert figures["cpu_ms_per_candidate"] == 2
+    assert figures["cpu_ms_per_candidate"] == figures["cpu_ratio"] == 2
+    assert (figures["best_wall_ratio"], figures["best_cpu_ratio"]) == (1.5, 2)
 
 
 def test_a_wrong_concurrency_is_named() -> None:
