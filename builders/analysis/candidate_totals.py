@@ -32,8 +32,26 @@ class Total:
         return share(self.sum, self.known)
 
 
+@dataclass(slots=True)
+class ModelCost:
+    """Cost and tokens of all attempts of one model."""
+
+    attempts: int = 0
+    usd: Total = field(default_factory=Total)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, attempt: CandidateRecord) -> None:
+        """Add one attempt."""
+        self.attempts += 1
+        self.usd.add([attempt.cost_usd])
+        self.prompt_tokens += attempt.prompt_tokens or 0
+        self.completion_tokens += attempt.completion_tokens or 0
+
+
 CAUSE_CHARS = 160
 MOST_METHODS = 200  # kinds of verdicts that are counted separately
+MOST_MODELS = 50  # models that are counted separately
 
 
 def cause_of(problem: str) -> str:
@@ -72,6 +90,9 @@ class CandidateTotals:
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)  # (verifier and method, outcome) -> candidates
     characters: Total = field(default_factory=Total)
     seconds: Total = field(default_factory=Total)
+    models: dict[tuple[str, str], ModelCost] = field(
+        default_factory=dict
+    )  # (role, model) -> its cost; see ``by_model``
     usd: Total = field(default_factory=Total)  # cost of the answers
     judging_usd: Total = field(default_factory=Total)  # cost of judges and rewards
     estimated: int = 0  # answers without a token count, whose cost is estimated
@@ -125,3 +146,7 @@ class CandidateTotals:
         self.unpriced += sum([one.cost_usd is None and count > 0 for one, count in answered])
         self.prompt_tokens.add([one.prompt_tokens for one in attempts])
         self.completion_tokens.add([one.completion_tokens for one in attempts])
+        for one in attempts:
+            key = (one.role, one.model)
+            known = key in self.models or len(self.models) < MOST_MODELS
+            self.models.setdefault(key if known else (one.role, "others"), ModelCost()).add(one)

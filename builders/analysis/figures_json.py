@@ -65,6 +65,17 @@ class QualityJson(TypedDict):
     mean_characters: float | None
 
 
+class ModelCostJson(TypedDict):
+    """Cost and tokens of all attempts of one model. ``role`` is "" for the run's first model."""
+
+    model: str
+    role: str
+    attempts: int
+    usd: float | None
+    prompt_tokens: int
+    completion_tokens: int
+
+
 class CostJson(TypedDict):
     """Cost, tokens and time of all attempts of the candidates.
 
@@ -79,6 +90,7 @@ class CostJson(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     mean_seconds: float | None
+    by_model: list[ModelCostJson]
 
 
 class PairsJson(TypedDict):
@@ -218,6 +230,17 @@ def _cost(figures: RunFigures) -> CostJson:
         "prompt_tokens": round(totals.prompt_tokens.sum),
         "completion_tokens": round(totals.completion_tokens.sum),
         "mean_seconds": totals.seconds.mean,
+        "by_model": [
+            {
+                "model": model,
+                "role": role,
+                "attempts": one.attempts,
+                "usd": one.usd.sum if one.usd.known else None,
+                "prompt_tokens": one.prompt_tokens,
+                "completion_tokens": one.completion_tokens,
+            }
+            for (role, model), one in sorted(totals.models.items())
+        ],
     }
 
 

@@ -18,7 +18,13 @@ from typing import NamedTuple
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.records import Row
 from bestofn.builders.sources.seen_ids import SeenIds
-from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k, first_draw, is_independent
+from bestofn.builders.statistics.eligibility import (
+    CONCLUSIVE,
+    FIRST_MODEL,
+    counts_towards_pass_at_k,
+    first_draw,
+    is_independent,
+)
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.candidate_table import CandidateTable
 from bestofn.builders.tables.views import view_rows
@@ -53,6 +59,8 @@ class CandidateRecord(NamedTuple):
     prompt_tokens: int | None
     completion_tokens: int | None
     not_taught: str  # why the answer is in no training table; "" if the tables can have it
+    model: str
+    role: str  # of the model; "" for the run's first model
     verifier: str  # name of the verifier that decided
     method: str  # how it decided; "" if it has only one method
 
@@ -143,6 +151,7 @@ class TableRow(NamedTuple):
     not_taught: str | None = None
     verifier_name: str | None = None
     verification_method: str | None = None
+    model: str | None = None
 
 
 def query_records(path: Path) -> Iterator[QueryRecord]:
@@ -241,6 +250,8 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         prompt_tokens=row.usage_prompt_tokens,
         completion_tokens=row.usage_completion_tokens,
         not_taught=row.not_taught or "",
+        model=row.model or "",
+        role="" if row.arm in FIRST_MODEL else row.arm or "",
         verifier=row.verifier_name or "",
         method=row.verification_method or "",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bestofn.builders.analysis.figures_json import RatesJson, RunJson
+from bestofn.builders.analysis.figures_json import ModelCostJson, RatesJson, RunJson
 from bestofn.builders.analysis.run_figures import OUTCOMES
 from bestofn.builders.formats.terminal_text import escaped_value
 from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, judge_text, percent, rate
@@ -66,6 +66,7 @@ def notes(run: RunJson) -> list[str]:
         *_audit(run),
         *_pairs(run),
         _cost(run),
+        *_cost_by_model(run),
         *(f"Problem:  {one['fact']} {one['remedy']}" for one in run["problems"]),
     ]
 
@@ -97,6 +98,24 @@ def _cost(run: RunJson) -> str:
         judging = f" ({dollars(cost['judging_usd'])} of it for judges and rewards)" if cost["judging_usd"] else ""
         spent = f"{dollars(cost['usd'])}{judging}, {dollars(cost['usd_per_verified'])} per verified answer"
     return f"Cost:     {spent}; {cost['prompt_tokens']:,} prompt + {cost['completion_tokens']:,} completion tokens."
+
+
+def _cost_by_model(run: RunJson) -> list[str]:
+    """Return one line per model if the run has several models by role."""
+    models = run["cost"]["by_model"]
+    if not any(one["role"] for one in models):
+        return []
+    return [
+        f"          {_model(one)}: "
+        f"{'no price known' if one['usd'] is None else dollars(one['usd'])} for {one['attempts']:,} answers; "
+        f"{one['prompt_tokens']:,} prompt + {one['completion_tokens']:,} completion tokens."
+        for one in models
+    ]
+
+
+def _model(one: ModelCostJson) -> str:
+    name = one["model"] or MISSING
+    return f"{name} ({one['role']})" if one["role"] else name
 
 
 def _splits(run: RunJson) -> Table:

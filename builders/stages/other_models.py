@@ -13,8 +13,8 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Query
 from bestofn.builders.stages.requests import CandidateRequest, RequestBuilder
+from bestofn.builders.statistics.eligibility import FIRST_MODEL
 
-RESERVED = ("sample", "greedy")  # the arms of the first model
 SEED_STEP = 1_000_003  # between the seeds of two models: with equal seeds, similar models give nearly equal texts
 
 
@@ -31,8 +31,10 @@ class OtherModels:
 
     def __post_init__(self) -> None:
         for role in self.samplers:
-            if role in RESERVED:
-                raise ConfigError(f"models has the role {role!r}; expected another name than {' and '.join(RESERVED)}.")
+            if role in FIRST_MODEL:
+                raise ConfigError(
+                    f"models has the role {role!r}; expected another name than {' and '.join(FIRST_MODEL)}."
+                )
 
     @property
     def numbers(self) -> range:

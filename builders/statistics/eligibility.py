@@ -17,6 +17,7 @@ from typing import Literal
 from bestofn.builders.records import Arm, JsonObject, Outcome, Row
 
 CONCLUSIVE: tuple[Literal["pass", "fail"], ...] = ("pass", "fail")
+FIRST_MODEL = ("sample", "greedy")  # the arms of the first model
 
 
 def counts_towards_pass_at_k(

@@ -143,7 +143,7 @@ def test_a_sample_of_pairs_is_uniform() -> None:
     assert [pair.margin for pair in sample.pairs] == list(range(100))
     for number in range(100, 10_000):
         sample.add(PairRecord(number, 0, 0, ""))
-    margins = [pair.margin for pair in sample.pairs]
+    margins = [pair.margin for pair in sample.pairs if pair.margin is not None]
     assert len(set(margins)) == 100
     assert 4_000 < sum(margins) / 100 < 6_000
 
@@ -223,3 +223,23 @@ def test_the_summary_shows_how_to_load_the_first_table_that_has_rows(tmp_path: P
     views = {"candidates": 2, "dpo/train": 0, "dpo/test": 0, "kto/train": 2}
     assert f"data_dir='{tmp_path}/kto'" in headline(figures, {"views": views}, tmp_path)
     assert f"data_dir='{tmp_path}/dpo'" in headline(figures, {"views": views | {"dpo/train": 1}}, tmp_path)
+
+
+def test_the_costs_of_several_models_are_separate() -> None:
+    """Superseded attempts cost money too. Candidates at temperature 0 are of the first model."""
+    models = [("sample", "strong", 0.5), ("greedy", "strong", 0.25), ("weak", "small", None), ("weak", "small", 0.1)]
+    rows = [
+        TableRow("q", True, place, arm=arm, model=model, cost_usd=usd, usage_prompt_tokens=10, is_superseded=place == 0)
+        for place, (arm, model, usd) in enumerate(models)
+    ]
+    run = to_json(figures_of(record_of_rows(rows)), resamples=10)
+    assert [
+        (one["role"], one["model"], one["attempts"], one["usd"], one["prompt_tokens"])
+        for one in run["cost"]["by_model"]
+    ] == [
+        ("", "strong", 2, 0.75, 20),
+        ("weak", "small", 2, 0.1, 20),
+    ]
+    lines = [line.strip() for line in notes(run)]
+    assert "strong: $0.7500 for 2 answers; 20 prompt + 0 completion tokens." in lines
+    assert "small (weak): $0.1000 for 2 answers; 20 prompt + 0 completion tokens." in lines
