@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from bestofn.verifiers.constraints.catalogue import constraint
 from bestofn.verifiers.constraints.languages import not_in_other_language, written_in
 from bestofn.verifiers.constraints.relations import compare, unless
-from bestofn.verifiers.constraints.texts import counted_words, sentences, tokens
+from bestofn.verifiers.constraints.texts import counted_words, sentences, tokens, whole
 
+RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
+DOUBLE_QUOTES = '"“”„«»＂'
 FENCE = re.compile(r"\A```(?:json)?|```\Z", re.IGNORECASE)
-HIGHLIGHT = re.compile(r"\*\*([^\n*]*)\*\*|\*([^\n*]*)\*")
+HIGHLIGHT = re.compile(r"\*\*([^\n*]*)\*\*|\*(?! [^\n*]* \*)([^\n*]*)\*")
 FIRST_WORD_ENDS = re.compile(r"[.,?!'\"]")
 CHOICES = {
     "en": ("My answer is yes.", "My answer is no.", "My answer is maybe."),
@@ -38,7 +40,7 @@ def keyword_frequency(text: str, keyword: str, frequency: int, relation: str) ->
 @constraint("keywords:forbidden_words")
 def no_forbidden_words(text: str, forbidden_words: Sequence[str]) -> str:
     """No forbidden word occurs as a whole word, in any case."""
-    used = [word for word in forbidden_words if re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", text)]
+    used = [word for word in forbidden_words if re.search(whole(word), text, re.IGNORECASE)]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
 
@@ -116,7 +118,8 @@ def postscript(text: str, postscript_marker: str) -> str:
 @constraint("detectable_format:number_bullet_lists")
 def number_of_bullets(text: str, num_bullets: int) -> str:
     """The response has exactly this number of bullets in Markdown."""
-    bullets = re.findall(r"(?m)^[^\S\n]*\*[^*].*$", text) + re.findall(r"(?m)^[^\S\n]*-.*$", text)
+    lines = re.findall(r"(?m)^[^\S\n]*\*[^*].*$", text) + re.findall(r"(?m)^[^\S\n]*-(?!\d).*$", text)
+    bullets = [line for line in lines if not RULE.fullmatch(line)]
     return compare(len(bullets), "exactly", num_bullets, "bullets")
 
 
@@ -200,7 +203,7 @@ def repeats_prompt(text: str, prompt_to_repeat: str) -> str:
 @constraint("startend:end_checker")
 def ends_with_phrase(text: str, end_phrase: str) -> str:
     """The response ends with the phrase, in any case. Quotation marks around the response are allowed."""
-    ends = text.strip().strip('"').lower().endswith(end_phrase.strip().lower())
+    ends = text.strip().strip(DOUBLE_QUOTES).lower().endswith(end_phrase.strip().lower())
     return unless(ends, f"the response ends with {text.strip()[-60:]!r}")
 
 
@@ -208,7 +211,9 @@ def ends_with_phrase(text: str, end_phrase: str) -> str:
 def in_quotation_marks(text: str) -> str:
     """The whole response is in double quotation marks."""
     text = text.strip()
-    return unless(len(text) > 1 and text[0] == text[-1] == '"', "the response is not in double quotation marks")
+    inside = text[1:-1].strip()
+    wrapped = bool(inside) and text[0] in DOUBLE_QUOTES and text[-1] in DOUBLE_QUOTES
+    return unless(wrapped, "the response is not in double quotation marks")
 
 
 @constraint("change_case:capital_word_frequency")
@@ -243,4 +248,5 @@ def all_lower(text: str) -> str:
 @constraint("punctuation:no_comma")
 def no_comma(text: str) -> str:
     """The response has no comma."""
-    return unless("," not in text, f"{text.count(',')} commas")
+    commas = re.findall(r"[,，､、،﹐﹑]", text)
+    return unless(not commas, f"{len(commas)} commas")

@@ -17,8 +17,8 @@ from bestofn.verifiers.constraints.catalogue import UndecidedError, constraint
 from bestofn.verifiers.constraints.languages import written_in
 from bestofn.verifiers.constraints.relations import between, unless
 
-ITEMS = {"bullet": r"(?m)^[^\S\n]*[-*+•・]\s+\S", "numbered": r"(?m)^[^\S\n]*\d+[.)]\s+\S"}
-TABLE_ROW = re.compile(r"(?m)^[^\S\n]*\|.+\|\s*$\n^[^\S\n]*\|[\s:|-]+\|\s*$")
+ITEMS = {"bullet": r"(?m)^(?![^\S\n]*(?:[-*]\s*){3,}$)[^\S\n]*[-*+•・]\s+\S", "numbered": r"(?m)^[^\S\n]*\d+[.)]\s+\S"}
+TABLE_ROW = re.compile(r"(?m)^[^\S\n]*\|.+\|\s*$\n^[^\S\n]*\|[\s:|-]+\|\s*$|^.+\|.+$\n^[\s:-]+\|[\s:|-]+$")
 CASES: dict[str, Callable[[str], bool]] = {
     "lower": str.islower,
     "upper": str.isupper,
@@ -81,7 +81,7 @@ def counts(
 def _times(text: str, part: str, whole_words: bool, ignore_case: bool) -> int:
     if not part:
         raise ValueError("an empty text cannot be looked for")
-    pattern = rf"(?<!\w){re.escape(part)}(?!\w)" if whole_words else re.escape(part)
+    pattern = texts.whole(part) if whole_words else re.escape(part)
     return len(re.findall(pattern, text, re.IGNORECASE if ignore_case else 0))
 
 
@@ -142,12 +142,14 @@ def has_format(text: str, format: str) -> str:
     if format == "table":
         return unless(TABLE_ROW.search(text), "there is no table in Markdown")
     if format == "code":
-        return unless(re.search(r"(?ms)^```.*?^```", text), "there is no fenced block of code")
+        return unless(re.search(r"(?ms)^(```|~~~).*?^\1", text), "there is no fenced block of code")
     if format == "csv":
         widths = {len(row) for row in csv.reader(io.StringIO(text.strip()))}
         return unless(len(widths) == 1 and max(widths) > 1, f"the rows have {sorted(widths)} fields")
     if format == "plain":
-        marked = re.search(r"(?m)^[^\S\n]*#{1,6}\s|^[^\S\n]*[-*+]\s|\*\*\S|^```|^[^\S\n]*\|.*\|\s*$", text)
+        marked = re.search(
+            r"(?m)^[^\S\n]*#{1,6}\s|^[^\S\n]*[-*+]\s|\*\*\S|^(?:```|~~~)|^[^\S\n]*\|.*\|\s*$|^>|\]\(\S", text
+        )
         return unless(not marked, f"the response has Markdown: {marked.group().strip() if marked else ''!r}")
     raise ValueError(f"the format is {format!r}; expected table, code, csv or plain")
 

@@ -9,22 +9,36 @@ from collections.abc import Iterator
 from bestofn.verifiers.constraints.catalogue import UndecidedError
 from bestofn.verifiers.constraints.word_lists import ABBREVIATIONS, CLOSED_CLASS
 
-WORD = re.compile(r"\w+")
-END = re.compile(r"(?<![.?!])[.?!]++(?=[)\"'\]}*:;@({\[”’»]|\s)|[。！？؟۔।॥]++")
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a"
+    "\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u1ab0-\u1aff\u1dc0-\u1dff\u200c\u200d"
+    "\u20d0-\u20ff\ufe20-\ufe2f"
+)
+"""Marks within a word that are no letters: accents after a letter, and the vowel signs of Hebrew, Arabic and Hindi."""
+WORD = re.compile(rf"\w[\w{MARKS}]*")
+WIDE = "。！？．؟۔।॥։።"
+END = re.compile(rf"(?<![.?!…])[.?!…]++(?=[)\"'\]}}*_:;@({{\[”“’»⁰¹²³⁴-⁹]|\s)|[{WIDE}]++")
 WIDE_CLOSING = re.compile(r"[」』）】\"')\]}”’»]+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A letter of a script without spaces between words: Thai, Lao, Burmese, Khmer, kana, Chinese characters."""
 MOST_UNSPACED = 0.2  # the share of such letters up to which the words of a text are counted
-CLOSING = re.compile(r"[\"')\]}”’»]+(?=\s|$)")
+CLOSING = re.compile(r"[\"')\]}*_”“’»⁰¹²³⁴-⁹]+(?=\s|$)")
+TITLES = frozenset({"mr", "mrs", "ms", "dr", "prof", "messrs", "mme", "mlle"})
+NUMBERED = frozenset({"no", "nos", "nr", "vol", "fig", "eq", "ch", "p", "pp", "art"})
+"""Abbreviations before a number."""
+SPACED_ABBREVIATION = re.compile(r"(?<!\w)\w\. \w\.\Z")  # z. B.
+SINGLE_LETTER = re.compile(r"[^\W\d_]\.")
 LAST_TOKEN = re.compile(r"\S*\Z")
+QUOTED = re.compile(r"[\"”’»]\s")
 NEXT_TOKEN = re.compile(r"[\s\"'()\[\]{}*“”‘’«»_]*(\S*)")
+NO_PARAGRAPH = re.compile(r"#{1,6}\s.*|(?:[-*_]\s*){3,}")
 CONTRACTION = re.compile(r"(?i)(?<=\w)(n't|'(?:s|re|ve|ll|d|m))\b")
 TOKEN = re.compile(r"\w+(?:[-'’./@&]\w+)*|'(?:s|re|ve|ll|d|m)\b|\.{2,}|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
     """Return the words of ``text``: runs of letters, digits and underscores."""
-    return WORD.findall(text)
+    return [word for word in WORD.findall(text) if word.strip("_")]
 
 
 def counted_words(text: str) -> list[str]:
@@ -45,6 +59,11 @@ def stripped_words(text: str) -> list[str]:
     """Return the parts of ``text`` between spaces, without punctuation at their ends."""
     parts = (part.strip(string.punctuation) for part in text.split())
     return [part for part in parts if part]
+
+
+def whole(word: str) -> str:
+    """Return a pattern for ``word`` as a whole word, also in italics of Markdown (``_word_``)."""
+    return rf"(?<!\w)_*{re.escape(word)}_*(?!\w)"
 
 
 def tokens(text: str) -> list[str]:
@@ -68,6 +87,8 @@ def _sentences(text: str) -> Iterator[str]:
         if end.start() < start or not _ends_sentence(text, end):
             continue
         closing = (WIDE_CLOSING if is_wide(end) else CLOSING).match(text, end.end())
+        if closing and is_wide(end) and WORD.match(text, closing.end()):
+            continue  # a quoted sentence within a sentence
         stop = closing.end() if closing else end.end()
         if text[start:stop].strip():
             yield text[start:stop].strip()
@@ -78,33 +99,42 @@ def _sentences(text: str) -> Iterator[str]:
 
 def is_wide(end: re.Match[str]) -> bool:
     """Return whether a sentence ends with a mark of Chinese, Japanese, Hindi, Arabic or Urdu, also without a space."""
-    return not end.group().isascii()
+    return end.group()[0] in WIDE
 
 
 def _ends_sentence(text: str, end: re.Match[str]) -> bool:
     marks = end.group()
-    if is_wide(end) or "?" in marks or "!" in marks:
-        return True
     following = NEXT_TOKEN.match(text, end.end())
     token = following.group(1) if following else ""
+    if is_wide(end) or "?" in marks or "!" in marks:
+        return not (QUOTED.match(text, end.end()) and token[:1].islower())  # "Stop!" he said.
     if not token and not text[end.end() :].strip():
         return True
+    if token.startswith("."):
+        return False  # dots with spaces between them
     before = LAST_TOKEN.search(text, max(0, end.start() - 40), end.start())
     word = (before.group() if before else "").lstrip("\"'([{*“‘_")
     starts = token[:1].isupper() and WORD.match(token) is not None
     common = starts and (re.split(r"\W", token)[0].lower() in CLOSED_CLASS)
-    if len(marks) > 1 or word.lower() in ABBREVIATIONS:
+    if word.lower() in TITLES or (word.lower() in NUMBERED and token[:1].isdigit()):
+        return False
+    if len(marks) > 1 or marks == "…" or word.lower() in ABBREVIATIONS:
         return common
+    if SPACED_ABBREVIATION.search(text, max(0, end.start() - 4), end.end()) and not starts:
+        return False
     if len(word) == 1 and word.isalpha():
-        return common or not starts
+        return common or not (starts or SINGLE_LETTER.fullmatch(token))
+    if not word:
+        return starts
     if word.isdigit():
         return not token[:1].islower()
     return True
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the parts of ``text`` between blank lines."""
-    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+    """Return the parts of ``text`` between blank lines, without headings and rules of Markdown."""
+    parts = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))
+    return [part.strip() for part in parts if part.strip() and not NO_PARAGRAPH.fullmatch(part.strip())]
 
 
 def syllables(word: str) -> int:

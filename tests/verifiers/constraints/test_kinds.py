@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bestofn.verifiers.constraints import KINDS
 from bestofn.verifiers.constraints.catalogue import CHECKS, UndecidedError, run_check
+from bestofn.verifiers.constraints.specs import read_constraints
+from bestofn.verifiers.constraints.verifier import find
 
 LINES = "\n"
 QUESTIONS = "\n".join(f"Question {n}. {'Why so ' * n}?\na) x\nb) x\nc) x\nd) x\ne) x" for n in range(1, 5))
@@ -305,3 +309,14 @@ def test_no_answer_raises(part: str) -> None:
             checked(name, part * 40, arguments)
         except UndecidedError:
             continue
+
+
+ROWS = (Path(__file__).parents[1] / "tables" / "constraints.tsv").read_text(encoding="utf-8").splitlines()[1:]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{number} {row.split(chr(9))[0]}" for number, row in enumerate(ROWS)])
+def test_the_definition_of_a_kind_decides(row: str) -> None:
+    kind, arguments, expected, text = row.split("\t")
+    (constraint,) = read_constraints([{"id": kind, **json.loads(arguments)}])
+    found = find(constraint, json.loads(text))
+    assert found.kept == (expected == "kept"), found

@@ -15,6 +15,9 @@ CONTESTED: dict[str, Callable[[str, dict], bool]] = {
     "en:change_case:english_capital": lambda text, kwargs: text.isupper(),
     "en:change_case:english_lowercase": lambda text, kwargs: text.islower() and len(text.split()) < 10,
     "es:change_case:spanish_capital": lambda text, kwargs: text.isupper() and len(text.split()) < 10,
+    # the official checker knows only the straight quotation mark
+    "en:startend:quotation": lambda text, kwargs: text.strip()[:1] in "“„«" and text.strip()[-1:] in "”“»",
+    "en:startend:end_checker": lambda text, kwargs: text.strip()[-1:] in "”“»",
     # langdetect says zh-cn, which is never equal to zh
     "fr:language:response_language": lambda text, kwargs: kwargs["language"] == "zh",
     # the prompt asks for lower-case options, the checker for capitalised ones
