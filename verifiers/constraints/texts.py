@@ -17,7 +17,7 @@ MARKS = (
 """Marks within a word that are no letters: accents after a letter, and the vowel signs of Hebrew, Arabic and Hindi."""
 WORD = re.compile(rf"\w[\w{MARKS}]*")
 WIDE = "。！？．؟۔।॥։።"
-END = re.compile(rf"(?<![.?!…])[.?!…]++(?=[)\"'\]}}*_:;@({{\[”“’»⁰¹²³⁴-⁹]|\s)|[{WIDE}]++")
+END = re.compile(rf"(?<![.?!…])[.?!…]++(?=[)\"'\]}}*:;@({{\[”“’»⁰¹²³⁴-⁹]|_+(?:\s|\Z)|\s)|[{WIDE}]++")
 WIDE_CLOSING = re.compile(r"[」』）】\"')\]}”’»]+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A letter of a script without spaces between words: Thai, Lao, Burmese, Khmer, kana, Chinese characters."""
@@ -37,7 +37,7 @@ TOKEN = re.compile(r"\w+(?:[-'’./@&]\w+)*|'(?:s|re|ve|ll|d|m)\b|\.{2,}|[^\w\s]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of ``text``: runs of letters, digits and underscores."""
+    """Return the words of ``text``: runs of letters, digits, underscores and marks, but not of underscores alone."""
     return [word for word in WORD.findall(text) if word.strip("_")]
 
 
