@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bestofn.builders.formats.lazy_regex import regex
@@ -18,15 +20,19 @@ NAMES = {
 }
 _BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
 
-_FENCE = regex(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+# A model may write a line of 100,000 characters. So no pattern starts with ``.*``, and no run is tried in parts.
+_FENCE = regex(r"^(?P<indent>[ \t]*+)(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^`\n]*+)$")
 _TAG = "|".join(sorted(map(re.escape, _BY_TAG), key=len, reverse=True))
-_INLINE_FENCE = regex(rf"^.*?\S.*?(?P<marks>`{{3,}})[ \t]*(?P<info>(?:{_TAG})\b[^`\n]*)$", re.IGNORECASE)
-_ONE_LINE = regex(rf"^.*?(?P<marks>`{{3,}})(?P<info>(?:{_TAG})\b)[ \t]+(?P<code>[^`\n]+)(?P=marks)", re.IGNORECASE)
+_INLINE_FENCE = regex(rf"(?<!`)(?P<marks>`{{3,}}+)[ \t]*+(?P<info>(?:{_TAG})\b[^`\n]*+)$", re.IGNORECASE)
+_ONE_LINE = regex(
+    rf"(?<!`)(?P<marks>`{{3,}}+)(?P<info>(?:{_TAG})\b)[ \t]++(?P<code>[^`\n]++)(?P=marks)", re.IGNORECASE
+)
 _QUOTES = regex(r"\"{3}|'{3}")
 _CLOSING_END = regex(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
 _CODE_AFTER_TAG = regex(r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE)
-_TAGS = regex(r"<(code|answer|solution|program)\b[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
-_THINKING = regex(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_TAGS = regex(r"<(code|answer|solution|program)\b[^<>]*+>", re.IGNORECASE)
+_THINKING = regex(r"<(think|thinking|reasoning)>", re.IGNORECASE)
+_MOST_OPENINGS = 20  # of thinking that never ends; the text before each is searched for code blocks
 _OPEN_THINKING = regex(r"^[ \t]*<(?:think|thinking|reasoning)>", re.MULTILINE | re.IGNORECASE)
 _STOP = regex(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\]")
 
@@ -50,10 +56,13 @@ def visible_text(answer: str) -> str:
 
     Thinking that never ends is removed up to the end of the text: a draft in it is not the answer.
     """
-    text = _THINKING.sub("", answer)
+    text, end = "", 0
+    for begin, _, end_of_tag in _elements(answer, _THINKING):
+        text, end = text + answer[end:begin], end_of_tag
+    text += answer[end:]
     for end in ("</think>", "</thinking>", "</reasoning>"):
         text = text.rpartition(end)[2]
-    for opened in _OPEN_THINKING.finditer(text):
+    for opened in itertools.islice(_OPEN_THINKING.finditer(text), _MOST_OPENINGS):
         before = text[: opened.start()]
         if all(block.closed for block in fenced(before)):  # inside a code block the tag is part of a program
             text = before
@@ -69,8 +78,23 @@ def code_blocks(text: str) -> list[Block]:
     blocks = [block for block in fenced(text) if block.text.strip()]
     if blocks:
         return [inner for block in blocks for inner in (_inside(block) or [block])]
-    tagged = [Block(match[2].strip("\n"), "") for match in _TAGS.finditer(text) if match[2].strip()]
+    contents = [content for _, content, _ in _elements(text, _TAGS)]
+    tagged = [Block(content.strip("\n"), "") for content in contents if content.strip()]
     return [inner for block in tagged for inner in (fenced(block.text) or [block])]
+
+
+def _elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
+    """Yield (begin, content, end) of each element such as ``<code>…</code>``. Takes time in proportion to the text."""
+    at, endless = 0, set[str]()
+    while match := opening.search(text, at):
+        name = match[1].lower()
+        close = None if name in endless else regex(f"</{name}>", re.IGNORECASE).search(text, match.end())
+        if close is None:
+            endless.add(name)
+            at = match.end()
+            continue
+        yield match.start(), text[match.end() : close.start()], close.end()
+        at = close.end()
 
 
 def _inside(block: Block) -> list[Block]:
@@ -93,12 +117,12 @@ def fenced(text: str) -> list[Block]:
     last_quotes = max((at for at, line in enumerate(every) if _QUOTES.search(line)), default=-1)
     for at, line in enumerate(every):
         if opened is None:
-            whole = _ONE_LINE.match(line)
+            whole = _ONE_LINE.search(line)
             if whole:
                 tag = whole["info"].lower()
                 blocks.append(Block(whole["code"].strip(), _language(tag), tag=tag, before=before))
                 continue
-            opened = _FENCE.match(line) or _INLINE_FENCE.match(line)
+            opened = _FENCE.match(line) or _INLINE_FENCE.search(line)
             lines, quotes = [], 0
             before = line if opened is None and line.strip() else before
             continue
