@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestofn.verifiers.code_verifier.extraction import extract, extract_program
-from bestofn.verifiers.code_verifier.fences import fenced
+from bestofn.verifiers.code_verifier.fences import fenced, visible_text
 
 USAGE = "Save it, then run:\n\n```bash\nchmod +x flip.sh\n./flip.sh Hello\n```\n"
 
@@ -276,3 +276,41 @@ def test_another_program_after_the_program_is_a_guess(words: str) -> None:
 def test_another_program_that_reads_input_is_a_guess() -> None:
     answer = "```python\nprint(int(input()) + 1)\n```\nA slower version:\n```python\nprint(sum([int(input()), 1]))\n```"
     assert extract(answer, "python").guessed
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a ",
+        "`",
+        "~",
+        "``` ",
+        "```python ",
+        "```python\t \t",
+        "<think>",
+        "<code>",
+        "<code ",
+        '\'"""',
+        " ",
+        "`a",
+        "<think>\n",
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("before", ["", "```\n"], ids=["text", "block"])
+def test_long_lines_take_time_in_proportion_to_their_length(part: str, before: str) -> None:
+    """In quadratic time, each of these answers would take minutes."""
+    extract(before + part * (200_000 // len(part)) + "`", "python", "f")
+
+
+@pytest.mark.parametrize(
+    ("answer", "visible"),
+    [
+        ("<think>a</think>b", "b"),
+        ("<Think>a</THINK>b<reasoning>c</reasoning>d", "bd"),
+        ("a<think>b", "a<think>b"),
+        ("<reasoning>a<think>b</think>c", ""),
+    ],
+)
+def test_thinking_is_removed_with_its_end(answer: str, visible: str) -> None:
+    assert visible_text(answer) == visible

@@ -24,9 +24,7 @@ _BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
 _FENCE = regex(r"^(?P<indent>[ \t]*+)(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^`\n]*+)$")
 _TAG = "|".join(sorted(map(re.escape, _BY_TAG), key=len, reverse=True))
 _INLINE_FENCE = regex(rf"(?<!`)(?P<marks>`{{3,}}+)[ \t]*+(?P<info>(?:{_TAG})\b[^`\n]*+)$", re.IGNORECASE)
-_ONE_LINE = regex(
-    rf"(?<!`)(?P<marks>`{{3,}}+)(?P<info>(?:{_TAG})\b)[ \t]++(?P<code>[^`\n]++)(?P=marks)", re.IGNORECASE
-)
+_ONE_LINE = regex(rf"(?<!`)(?P<marks>`{{3,}}+)(?P<info>(?:{_TAG})\b)[ \t]++(?P<code>[^`\n]++)(?P=marks)", re.IGNORECASE)
 _QUOTES = regex(r"\"{3}|'{3}")
 _CLOSING_END = regex(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
 _CODE_AFTER_TAG = regex(r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE)

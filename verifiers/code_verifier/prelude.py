@@ -7,6 +7,7 @@ are imported, so a program that defines such a name itself is not changed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from bestofn.builders.formats.lazy_regex import regex
@@ -130,7 +131,11 @@ def with_prelude(source: str, reading: Reading, offered: frozenset[str]) -> str:
 
 def _calls_own_functions(source: str) -> bool:
     """Return whether the program calls a function that it defines, because only then can it recurse."""
-    return any(len(re.findall(rf"\b{name}\s*\(", source)) > 1 for name in set(_DEFINED.findall(source)))
+    counts = Counter(_CALLED.findall(source))  # a definition counts as one
+    return any(counts[name] > 1 for name in _DEFINED.findall(source))
+
+
+_CALLED = regex(r"\b(\w++)\s*+\(")
 
 
 def _statement(name: str, called: Iterable[str]) -> str:

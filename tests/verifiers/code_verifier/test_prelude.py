@@ -75,3 +75,10 @@ def test_harnesses_without_a_prelude_offer_only_what_the_prompt_promises() -> No
 def test_future_imports_stay_at_the_top() -> None:
     assert put_before("import math", "from __future__ import annotations\nx = 1").startswith("from __future__")
     assert put_before("import math", "x = 1") == "import math\nx = 1"
+
+
+def test_a_program_with_many_functions_is_searched_once() -> None:
+    """In quadratic time, this program would take minutes."""
+    names = "\n".join(f"def g{number}(): return heappush" for number in range(20_000))
+    assert "setrecursionlimit" not in with_prelude(names, read_python(names), NAMES)
+    assert "setrecursionlimit" in with_prelude(f"{names}\ng7()\nheappush", read_python(names), NAMES)
