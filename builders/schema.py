@@ -33,7 +33,6 @@ from bestofn.builders.records import (
 )
 
 RecordT = TypeVar("RecordT")
-RecordT = TypeVar("RecordT")
 SCHEMA_VERSION = "1.2.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``cache_hour``: only prices use it
 

@@ -60,6 +60,7 @@ class LandingViews:
 
     def discard(self) -> None:
         """Delete the files that are not published yet."""
+        self._waiting.clear()
         if self._views is not None:
             self._views.__exit__(InterruptedError, InterruptedError(), None)
             self._views = None

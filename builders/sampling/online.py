@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 
 from bestofn.builders.concurrency.turns import Turns
-from bestofn.builders.errors import RequestError
-from bestofn.builders.records import Completion
+from bestofn.builders.errors import ProviderError, RequestError
+from bestofn.builders.records import Completion, Usage
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import Limiter, Size
-from bestofn.builders.sampling.provider import Provider
+from bestofn.builders.sampling.provider import Provider, Reply
 from bestofn.builders.sampling.reply import ReplyStore
 from bestofn.builders.telemetry.spans import span
 
@@ -57,14 +59,22 @@ class OnlineRoute:
                     raise
                 try:
                     await self._turns.take()
-                finally:  # the reply is paid for, so it is stored even if this task is cancelled
-                    self._limiter.learn(reply.headers)
-                    parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
-                    usage = parsed.usage
-                    self._limiter.used(size, usage.prompt, usage.completion)
-                    stored = await self._replies.store(in_flight, indices, parsed)
+                except asyncio.CancelledError:  # the reply is paid for, so it is stored
+                    with contextlib.suppress(ProviderError):
+                        await self._store(in_flight, indices, reply, size)
+                    raise
+                usage, stored = await self._store(in_flight, indices, reply, size)
                 sent.note({"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion})
                 await self._turns.take()
                 return stored
 
         return await self._limiter.run(send, size, in_flight.mark_sent)
+
+    async def _store(
+        self, in_flight: InFlight, indices: Sequence[int], reply: Reply, size: Size
+    ) -> tuple[Usage, dict[int, Completion]]:
+        """Parse and store ``reply``. Returns its usage, and its completions by sample index."""
+        self._limiter.learn(reply.headers)
+        parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
+        self._limiter.used(size, parsed.usage.prompt, parsed.usage.completion)
+        return parsed.usage, await self._replies.store(in_flight, indices, parsed)

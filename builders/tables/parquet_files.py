@@ -89,10 +89,9 @@ class Writer:
     When a file exceeds ``file_bytes``, the writer begins a new file. Then all files are named like
     ``STEM-00000-of-00003.parquet``. At the end, the writer deletes older files of the same side.
 
-    Rows are buffered twice. First they are Python objects (``buffered_rows``). Then they are in Arrow's format until
-    their row group ends (``buffered_bytes``). A caller with many open writers can limit memory: it calls ``flush`` and
-    ``end_group`` on the largest one. ``count`` is the number of rows that are converted to Arrow's format; after the
-    ``with`` block, these are all rows.
+    Rows are buffered twice. First they are Python objects. Then they are in Arrow's format until their row group ends
+    (``buffered_bytes``). A caller with many open writers can limit memory: it calls ``end_group`` on the largest one.
+    ``count`` is the number of rows that are converted to Arrow's format; after the ``with`` block, these are all rows.
 
     No page index is written, because it would stay in memory until the file is closed: 40 MB per million rows.
     """
@@ -128,11 +127,6 @@ class Writer:
         finally:
             for file in self._temporary:
                 file.unlink(missing_ok=True)
-
-    @property
-    def buffered_rows(self) -> int:
-        """The number of rows that are buffered as Python objects."""
-        return len(self._rows)
 
     def add(self, row: Row) -> None:
         """Add one row to the buffer. The buffer is flushed when it holds ``BUFFERED_ROWS`` rows."""
