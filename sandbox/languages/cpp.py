@@ -29,6 +29,7 @@ _OF_TESTS = {
 _STANDARD_TYPE = re.compile(
     r"(?<![\w:.])(?:string\b(?!\s*\()|(?:vector|map|set|pair|tuple|optional|unordered_(?:map|set))\s*<)"
 )
+_USING = re.compile(r"^using namespace std", re.MULTILINE)  # not within a function
 _MAIN = re.compile(r"\bint\s+main\s*\([^)]*\)\s*(?=\{)")
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{}]",
@@ -88,7 +89,7 @@ def sources(job: Job) -> dict[str, str]:
 def _offered(source: str, case: str) -> str:
     """Return the headers and the namespace that a test uses and that the prompt would have given it."""
     lines = [f"#include <{header}>" for header, names in _OF_TESTS.items() if re.search(rf"\b(?:{names})\b", case)]
-    if _STANDARD_TYPE.search(case) and "using namespace std" not in source + case:
+    if _STANDARD_TYPE.search(case) and not _USING.search(f"{source}\n{case}"):
         lines.append("using namespace std;")
     return "\n".join(lines)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import Execution, JsonObject
 
 _ERRORS = 64 << 10  # characters of standard error that are kept of all runs together
+_NO_MESSAGE = regex(r"note: run with|\s+at \S|\s+\.{3} \d+ more")
 _SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an explanation
 
 
@@ -40,14 +42,20 @@ def short(value: object) -> str:
 def why_ended(execution: Execution) -> str:
     """Return why the program produced no result."""
     if execution.status == "error":
-        last = execution.stderr.strip().rpartition("\n")[2]
-        return last[:_SHOWN] or f"the program ended with exit code {execution.exit_code}"
+        return _last_message(execution.stderr)[:_SHOWN] or f"the program ended with exit code {execution.exit_code}"
     return {
         "timeout": "the program exceeded the time limit",
         "memory": "the program exceeded the memory limit",
         "output": "the program exceeded the output limit",
         "ok": "the program ended before the last test",
     }.get(execution.status, execution.status)
+
+
+def _last_message(stderr: str) -> str:
+    """Return the last line of ``stderr``, with its indented continuation, without stack frames and hints of Rust."""
+    lines = [line for line in stderr.splitlines() if line.strip() and not _NO_MESSAGE.match(line)]
+    begin = max((at for at, line in enumerate(lines) if not line[0].isspace()), default=0)
+    return "; ".join(line.strip() for line in lines[begin:])
 
 
 def sandbox_problem(execution: Execution) -> str:

@@ -7,11 +7,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.sandbox.results import PackedResults
 from bestofn.sandbox.workers import ProcessPool, WorkerLost
 from bestofn.verifiers.code_verifier import CodeVerifier
 from bestofn.verifiers.code_verifier.judging import TOO_LARGE
+from bestofn.verifiers.code_verifier.tallies import why_ended
 
 PRIME = (1 << 61) - 1  # integers that differ by it have the same hash
 ANSWER = "```python\ndef numbers(n):\n    return list(range(n))\n```"
@@ -107,3 +110,20 @@ def test_workers_that_die_are_no_fault_of_the_program() -> None:
     verdict = verdict_on(expecting([1]), Dying, packed=packed(list(range(9_000))))
     assert verdict.outcome == "error"
     assert "could not be compared" in verdict.explanation
+
+
+@pytest.mark.parametrize(
+    ("stderr", "shown"),
+    [
+        ("Traceback:\n  File 'x'\nValueError: no\n", "ValueError: no"),
+        (
+            "thread 'main' panicked at main.rs:9:5:\nassertion `left == right` failed\n  left: 2\n right: 3\nnote: run with …\n",
+            "assertion `left == right` failed; left: 2; right: 3",
+        ),
+        ("Exception in thread \"main\" java.lang.AssertionError\n\tat Tests0.main(Tests0.java:4)\n", "java.lang.AssertionError"),
+        ("", "the program ended with exit code 3"),
+        ("  only indented\n", "only indented"),
+    ],
+)  # fmt: skip
+def test_the_message_of_a_failed_program_is_shown(stderr: str, shown: str) -> None:
+    assert why_ended(Execution("error", 3, "", stderr, 0.0)).endswith(shown)
