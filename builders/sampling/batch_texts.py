@@ -24,8 +24,9 @@ def refusal_text(requests: int, error: Exception, key: str) -> str:
 
     ``key`` is the key of the provider's settings.
     """
+    reason = str(error).rstrip(".")
     return (
-        f"the service refused a batch job of {requests} requests: {error}. No request was sent online. "
+        f"the service refused a batch job of {requests} requests: {reason}. No request was sent online. "
         f"Check {key}.model, {key}.base_url and the sampling settings, or set {key}.mode=online."
     )
 
