@@ -24,11 +24,22 @@ STATE = r"""
 bash .answer.sh </dev/null >.answer.out 2>.answer.err
 printf 'status %s\n' "$?"
 rm -f .answer.sh
+chmod -R u+rwX . 2>/dev/null
+find . -mindepth 1 \( -type d -o -not -type f -o -size +1023k \) -print0 | sort -z | while IFS= read -r -d '' path; do
+  [[ -f $path && $(stat -Lc %s "$path") -lt 1047553 ]] && continue
+  printf '%s %s\n' "$([[ -d $path ]] && echo folder || echo other)" "$(printf '%s' "${path#./}" | base64 -w0)"
+done
 find -L . -type f -size -1024k -print0 | sort -z | while IFS= read -r -d '' path; do
   printf '%s %s\n' "$(printf '%s' "${path#./}" | base64 -w0)" "$(base64 -w0 <"$path")"
 done
 """
-"""Runs the script of an answer in the folder of the files, and prints its exit status and all files."""
+"""Runs the script of an answer in the folder of the files, and prints its exit status and what it leaves.
+
+A line ``other PATH`` or ``folder PATH`` is something whose content is not printed: a folder, a pipe, a broken link or a
+file of 1 MB or more.
+"""
+_UNREAD = {"folder", "other"}
+_CONTENT_UNKNOWN = "\0"  # the text of such an entry; it equals no expected text
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +125,7 @@ def expected_of(query: Query) -> Expected | None:
 
 
 def read_state(output: str) -> dict[str, str] | None:
-    """Return path -> text of the files that ``STATE`` has printed; None if the output is not complete."""
+    """Return path -> text of what ``STATE`` has printed; None if the output is not complete."""
     lines = output.splitlines()
     if not lines or not lines[0].startswith("status "):
         return None
@@ -122,6 +133,9 @@ def read_state(output: str) -> dict[str, str] | None:
     for line in lines[1:]:
         path, _, text = line.partition(" ")
         try:
+            if path in _UNREAD:
+                left[_decoded(text)] = _CONTENT_UNKNOWN + path
+                continue
             left[_decoded(path)] = _decoded(text)
         except (binascii.Error, ValueError):
             return None
@@ -133,8 +147,8 @@ def first_difference(expected: Expected, left: Mapping[str, str]) -> str:
     for path, text in expected.after.items():
         if text is None and path in left:
             return f"the file {path} should not exist"
-        if text is not None and path not in left:
-            return f"there is no file {path}"
+        if text is not None and (path not in left or left[path].startswith(_CONTENT_UNKNOWN)):
+            return f"there is no file {path}" + (" below 1 MB" if path in left else "")
         if text is not None and not same_text(text, left[path]):
             return f"the file {path} is {short(left[path])}; expected {short(text)}"
     if expected.stdout is not None and not same_text(expected.stdout, left.get(".answer.out", "")):
@@ -143,7 +157,8 @@ def first_difference(expected: Expected, left: Mapping[str, str]) -> str:
 
 
 def _changed_too_much(expected: Expected, left: Mapping[str, str]) -> str:
-    kept = {path: text for path, text in left.items() if not path.startswith(".answer.")}
+    folder = _CONTENT_UNKNOWN + "folder"
+    kept = {path: text for path, text in left.items() if not path.startswith(".answer.") and text != folder}
     for path in sorted({*kept, *expected.files} - set(expected.after)):
         if kept.get(path) != expected.files.get(path):
             return f"the file {path} was {'changed' if path in kept and path in expected.files else 'added or removed'}"

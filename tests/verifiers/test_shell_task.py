@@ -51,6 +51,14 @@ def verify() -> Iterator[Any]:
         ("while :; do :; done", "fail", ""),
         ("ln -s logs/b.txt all.txt; rm logs/a.txt; echo 3", "fail", "the file all.txt is"),
         ("rg one logs > all.txt", "error", "rg"),
+        (f"{RIGHT}; mkdir -p more/folders", "pass", "as expected"),
+        (f"{RIGHT}; mkdir logs/a.txt", "fail", "logs/a.txt should not exist"),
+        (f"{RIGHT}; mkfifo logs/a.txt", "fail", "logs/a.txt should not exist"),
+        (f"{RIGHT}; ln -s nowhere logs/a.txt", "fail", "logs/a.txt should not exist"),
+        (f"{RIGHT}; head -c 2000000 /dev/zero > logs/a.txt", "fail", "logs/a.txt should not exist"),
+        ("cat logs/*.txt > all.txt; chmod 000 logs; echo 3", "fail", "logs/a.txt should not exist"),
+        (f"{RIGHT}; head -c 2000000 /dev/zero > more", "fail", "the file more was added or removed"),
+        (f"{RIGHT}; rm all.txt; mkdir all.txt", "fail", "there is no file all.txt"),
     ],
 )
 def test_the_final_state_decides(script: str, outcome: str, reason: str, verify: Any) -> None:
