@@ -41,12 +41,12 @@ class ModelCost:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def add(self, attempt: CandidateRecord) -> None:
-        """Add one attempt."""
-        self.attempts += 1
-        self.usd.add([attempt.cost_usd])
-        self.prompt_tokens += attempt.prompt_tokens or 0
-        self.completion_tokens += attempt.completion_tokens or 0
+    def add(self, attempts: Sequence[CandidateRecord]) -> None:
+        """Add ``attempts`` of the model."""
+        self.attempts += len(attempts)
+        self.usd.add([one.cost_usd for one in attempts])
+        self.prompt_tokens += sum([one.prompt_tokens or 0 for one in attempts])
+        self.completion_tokens += sum([one.completion_tokens or 0 for one in attempts])
 
 
 CAUSE_CHARS = 160
@@ -146,7 +146,8 @@ class CandidateTotals:
         self.unpriced += sum([one.cost_usd is None and count > 0 for one, count in answered])
         self.prompt_tokens.add([one.prompt_tokens for one in attempts])
         self.completion_tokens.add([one.completion_tokens for one in attempts])
-        for one in attempts:
-            key = (one.role, one.model)
-            known = key in self.models or len(self.models) < MOST_MODELS
-            self.models.setdefault(key if known else (one.role, "others"), ModelCost()).add(one)
+        keys = [(one.role, one.model) for one in attempts]
+        for key in dict.fromkeys(keys):
+            known = key if key in self.models or len(self.models) < MOST_MODELS else (key[0], "others")
+            cost = self.models.get(known) or self.models.setdefault(known, ModelCost())
+            cost.add([one for one, its_key in zip(attempts, keys, strict=True) if its_key == key])
