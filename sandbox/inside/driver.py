@@ -39,8 +39,10 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     setup, cases = _parse(job)
     program = ProgramClient(names.tested_classes([setup, *cases]), frozenset(names.bound([setup])))
     program.surroundings = Surroundings(set().union(*(names.imported(tree) for tree in [setup, *cases])))
-    program.watched = Watched([setup, *cases])
     program.readings = Readings(kept=names.orders([setup, *cases]))
+    if program.readings.kept:
+        program.readings.forget_while_asleep()
+    program.watched = Watched([setup, *cases])
     runner = CaseRunner(setup, cases, program, job["entry_point"])
     gone, decided = _forbidden(setup, cases), False
     mentioned = names.read([setup, *cases])

@@ -6,6 +6,8 @@ number when they ask whether it is less than 2.
 
 from __future__ import annotations
 
+import time
+
 from bestofn.sandbox.inside.refusals import Refused
 
 _CONVERSIONS = frozenset({
@@ -23,6 +25,16 @@ class Readings:
     def __init__(self, kept: bool) -> None:
         self.kept = kept
         self.values: dict[Reading, object] = {}
+
+    def forget_while_asleep(self) -> None:
+        """Forget all values when the tests sleep, because threads of the program may change them meanwhile."""
+        sleep = time.sleep
+
+        def forgetting(seconds: float) -> None:
+            self.values.clear()
+            sleep(seconds)
+
+        time.sleep = forgetting
 
     def add(self, op: str, target: int | str, name: str, args: tuple[object, ...], value: object) -> None:
         """Remember a value. Raises ``Refused`` if the same reading had another value before."""
