@@ -18,7 +18,7 @@ from bestofn.builders.formats.schema_grammar import UnknownType, call_grammar, s
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine
-from bestofn.builders.local_model.scheduler import Job, Scheduler
+from bestofn.builders.local_model.scheduler import Job, Scheduler, as_service_error
 from bestofn.builders.local_model.seeded_sampling import TokenSampler
 from bestofn.builders.local_model.token_rules import RuleSettings, TokenGrammar
 from bestofn.builders.pocket.model_files import model_digest
@@ -39,8 +39,8 @@ TURN_PAUSE_S = 0.1  # seconds between two turns on a shared device, so that anot
 class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
-    - Waiting requests share batches of up to ``max_rows`` answers. A batch is halved if memory runs out;
-      later batches grow again.
+    - Requests join and leave the running batch between two tokens; it has up to ``max_rows`` answers. If memory runs
+      out, half of them continue, and the others later.
     - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
       (``local_model.seeded_sampling``).
     - ``max_answer_tokens`` limits the tokens of each answer, in addition to ``sampling.max_tokens``.
@@ -214,7 +214,9 @@ class LocalTransformers(InProcessProvider):
                 try:
                     turn_is_over = await in_thread(self.scheduler.run)
                 except Exception as error:  # each caller raises the error
-                    self.scheduler.fail(error)
+                    self.scheduler.clear()
+                    for job in self._jobs:
+                        job.fail(as_service_error(error, self.model))
                 else:
                     await asyncio.sleep(TURN_PAUSE_S if turn_is_over else 0)
 

@@ -97,6 +97,7 @@ class Scheduler:
     def __init__(self, engine: LocalEngine, max_rows: int) -> None:
         self.limit = BatchLimit(max_rows)
         self._engine = engine
+        self._batch: RunningBatch[_JobRow]
         self._submitted: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._waiting: deque[_JobRow] = deque()
         self._ended: deque[_JobRow] = deque()  # all tokens are sampled, and the answer is not recorded yet
@@ -120,26 +121,23 @@ class Scheduler:
         returns when the batch is empty. Returns whether it ended for this reason.
         """
         with self._engine.computing():
-            batch, steps = self._new_batch(), 0
-            while batch.rows or self._ended or (not self.is_idle and self._is_my_turn(steps)):
+            self._batch, steps = self._new_batch(), 0
+            while self._batch.rows or self._ended or (not self.is_idle and self._is_my_turn(steps)):
                 if self._is_my_turn(steps):
-                    batch = self._admit(batch)
-                batch = self._record(self._step(batch))
+                    self._admit()
+                self._step()
+                self._record()
                 steps += 1
         self._confirm_limit()
+        self._batch = self._new_batch()  # releases the memory of the cache
         return not self._is_my_turn(steps)
 
-    def fail(self, error: Exception) -> None:
-        """Set ``error`` as the exception of all waiting jobs, and remove them from the queue."""
-        self._take_submitted()
-        for row in (*self._waiting, *self._ended):
-            row.job.fail(as_service_error(error, self._engine.model))
+    def clear(self) -> None:
+        """Remove all jobs from the queue."""
+        while not self._submitted.empty():
+            self._submitted.get()
         self._waiting.clear()
         self._ended.clear()
-
-    def _take_submitted(self) -> None:
-        while not self._submitted.empty():
-            self._waiting += self._submitted.get().rows(self._engine)
 
     def _is_my_turn(self, steps: int) -> bool:
         return steps < TURN_STEPS or not self._engine.shared
@@ -147,30 +145,32 @@ class Scheduler:
     def _new_batch(self) -> RunningBatch[_JobRow]:
         return RunningBatch(self._engine.network, ends=self._engine.ends, pad=self._engine.pad)
 
-    def _admit(self, batch: RunningBatch[_JobRow]) -> RunningBatch[_JobRow]:
-        """Add waiting rows to ``batch``, the oldest first."""
-        self._take_submitted()
+    def _admit(self) -> None:
+        """Add waiting rows to the batch, the oldest first."""
+        while not self._submitted.empty():
+            self._waiting += self._submitted.get().rows(self._engine)
+        batch = self._batch
         room = self.limit.rows - len(batch.rows) if batch.accepts_rows else 0
         new: list[_JobRow] = []
         while self._waiting and len(new) < room:
             row = self._waiting.popleft()
             if not row.abandoned():
                 new.append(row)
-        self._most_rows = max(self._most_rows, len(batch.rows) + len(new))
-        return self._attempt(lambda: batch.add(new), batch, [*batch.rows, *new]) if new else batch
+        if new:
+            self._most_rows = max(self._most_rows, len(batch.rows) + len(new))
+            self._attempt(lambda: batch.add(new), [*batch.rows, *new])
 
-    def _step(self, batch: RunningBatch[_JobRow]) -> RunningBatch[_JobRow]:
+    def _step(self) -> None:
         """Sample one token per row."""
-        if not batch.rows:
-            return batch
-        return self._attempt(lambda: self._ended.extend(batch.step()), batch, list(batch.rows))
+        batch = self._batch
+        if batch.rows:
+            self._attempt(lambda: self._ended.extend(batch.step()), list(batch.rows))
 
-    def _record(self, batch: RunningBatch[_JobRow]) -> RunningBatch[_JobRow]:
+    def _record(self) -> None:
         """Record the answers of the rows that have ended."""
         while self._ended:
             row = self._ended.popleft()
-            batch = self._attempt(functools.partial(self._record_row, row), batch, [row, *batch.rows])
-        return batch
+            self._attempt(functools.partial(self._record_row, row), [row, *self._batch.rows])
 
     def _record_row(self, row: _JobRow) -> None:
         if not row.abandoned():
@@ -179,13 +179,11 @@ class Scheduler:
         if self._recorded >= self.limit.rows:
             self._confirm_limit()
 
-    def _attempt(
-        self, work: Callable[[], None], batch: RunningBatch[_JobRow], rows: Sequence[_JobRow]
-    ) -> RunningBatch[_JobRow]:
-        """Call ``work`` for the unfinished ``rows``, and divide its time among them. Return the batch to continue with.
+    def _attempt(self, work: Callable[[], None], rows: Sequence[_JobRow]) -> None:
+        """Call ``work`` for the unfinished ``rows``, and divide its time among them.
 
         If memory runs out, ``rows`` go back to the queue. If ``work`` raises another exception, their jobs fail. Then
-        the returned batch is empty.
+        a new batch begins.
         """
         started = time.perf_counter()
         try:
@@ -196,7 +194,8 @@ class Scheduler:
             seconds = (time.perf_counter() - started) / len(rows)
             for row in rows:
                 row.job.seconds += seconds
-            return batch
+            return
+        self._batch = self._new_batch()
         if not _is_out_of_memory(failure):
             for row in rows:
                 row.job.fail(as_service_error(failure, self._engine.model))
@@ -205,7 +204,6 @@ class Scheduler:
         else:
             failure.with_traceback(None)  # its frames refer to the tensors that used the memory
             self._halve(rows)
-        return self._new_batch()
 
     def _halve(self, rows: Sequence[_JobRow]) -> None:
         """Put ``rows`` back into the queue, and reduce the limit."""
