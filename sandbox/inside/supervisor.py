@@ -49,7 +49,7 @@ from bestofn.sandbox.inside.wire import (
     Request,
     unpack_request,
 )
-from bestofn.sandbox.languages import BY_NAME
+from bestofn.sandbox.languages.by_name import BY_NAME
 
 _WIRE_IN, _WIRE_OUT = 0, 1
 _POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open

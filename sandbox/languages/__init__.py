@@ -4,23 +4,6 @@ The module of a language defines ``LIMITS_ADDRESS_SPACE``, ``become_program(caps
 program_count, caps)``. The supervisor calls both functions in confined children, and they never return.
 ``become_program`` waits for its job (``jobs.await_job``) and runs it. ``become_driver`` reads ``count`` bytes of tests,
 sends the start signal to the program (``jobs.start_program``) and runs the tests. ``LIMITS_ADDRESS_SPACE`` states
-whether the memory limit applies to the address space. To add a language, write its module and add its name here and in
-``inside.wire.LANGUAGES``.
+whether the memory limit applies to the address space. To add a language, write its module, and add it to ``by_name``
+and to ``inside.wire.LANGUAGES``.
 """
-
-from __future__ import annotations
-
-from bestofn.sandbox.languages import bash, cpp, engine, go, java, javascript, python, rust, sql, typescript
-
-BY_NAME = {
-    "python": python,
-    "javascript": javascript,
-    "bash": bash,
-    "sql": sql,
-    "engine": engine,
-    "typescript": typescript,
-    "cpp": cpp,
-    "go": go,
-    "rust": rust,
-    "java": java,
-}

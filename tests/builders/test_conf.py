@@ -26,7 +26,7 @@ GROUPS = (
     "hub",
     "log",
 )
-CALM = {"provider": "scripted", "sandbox": "none", "executor": "local"}
+CALM = {"provider": "scripted", "verifier": "math", "sandbox": "none", "executor": "local"}
 SETTINGS = {  # what a choice cannot know by itself
     "dataset": ["dataset.path=rows.jsonl"],
     "provider": ["provider.model=some-model"],
@@ -151,6 +151,16 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
     print(f"bestofn --help: {time.perf_counter() - started:.2f} s")
     assert done.stdout.rstrip().endswith("[]")
     assert "build" in done.stdout
+
+
+def test_the_verifiers_load_neither_jsonschema_nor_the_programs_of_the_sandbox() -> None:
+    code = (
+        "import sys; from bestofn.verifiers.structured import StructuredVerifier; "
+        "from bestofn.verifiers.code_verifier import CodeVerifier; "
+        "print([name for name in ('jsonschema', 'bestofn.sandbox.inside.driver') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_foreign_package_named_verifiers_keeps_its_name(tmp_path: Path) -> None:

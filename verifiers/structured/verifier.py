@@ -10,7 +10,6 @@ from typing import Any
 from bestofn.builders.protocols import Workers
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
-from bestofn.verifiers.structured.checking import check, check_json, is_quick_to_check
 from bestofn.verifiers.structured.findings import Finding
 
 FORMAT_NAMES = frozenset({"json", "yaml", "toml", "xml", "csv", "regex", "grammar"})
@@ -71,6 +70,8 @@ class StructuredVerifier:
         return {"formats": self.formats, **spec}
 
     async def _find(self, spec: Mapping[str, Any], text: str) -> Finding:
+        from bestofn.verifiers.structured.checking import check, check_json, is_quick_to_check  # imports jsonschema
+
         if is_quick_to_check(spec, text):
             return check(spec, text)
         if self.workers is None:

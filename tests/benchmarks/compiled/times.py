@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from bestofn.builders.records import Program
-from bestofn.sandbox.languages import BY_NAME
+from bestofn.sandbox.languages.by_name import BY_NAME
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.benchmarks.compiled.programs import Labelled, labelled
 
