@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pty
 import signal
@@ -18,7 +19,9 @@ from bestofn.builders.concurrency.signals import STOP_SIGNALS, Terminated, exit_
 def default_handlers():
     """The handlers that a process has at its start; pytest's own process may ignore SIGHUP."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOP_SIGNALS}
+    gc.disable()  # Hypothesis calls a function at each collection, in which Python would ignore the exception
     yield
+    gc.enable()
     for number, handler in before.items():
         signal.signal(number, handler)
 
