@@ -336,8 +336,7 @@ def test_many_disconnects_leave_no_sequence_running(served: Running) -> None:
         list(pool.map(leave, range(40)))
     assert chat(served.client(), max_tokens=3).choices
     until(lambda: served.provider.unanswered == 0)
-    until(lambda: served.provider.scheduler.is_idle)
-    assert served.most_at_once[0] == 0
+    until(lambda: served.provider.scheduler.is_idle and served.most_at_once[0] == 0)
 
 
 def test_open_requests_end_when_the_server_stops(served: Running) -> None:
