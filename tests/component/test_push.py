@@ -120,7 +120,7 @@ def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: p
     queries = 300
     with monkeypatch.context() as patch:
         patch.setattr(parquet_files, "FILE_BYTES", 1)
-        patch.setattr(writer, "BUFFERED_ROWS", 100)
+        patch.setattr(writer, "BUFFERED_RECORDS", 100)
         patch.setattr(writer, "BUFFERED_BYTES", 1)
         run = write_run(tmp_path / "run", queries)
     assert len(parquet_files.table_files(run / "dpo", "train")) > 1
