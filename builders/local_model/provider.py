@@ -77,7 +77,7 @@ class LocalTransformers(InProcessProvider):
         self._dtype, self._device = dtype, device
         self._max_answer_tokens = max_answer_tokens
         self._template = dict(template or {})
-        self._jobs: set[Job] = set()
+        self._jobs: set[Job] = set()  # copied before a loop, because other threads may change it
         self._arrived = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self._identity = ""
@@ -107,19 +107,19 @@ class LocalTransformers(InProcessProvider):
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
             self._worker = None
-        for job in self._jobs:
+        for job in list(self._jobs):
             job.answers.cancel()
         self.engine.unload()
 
     def stop(self) -> None:
         """End all requests with a ``ServiceError``. Their computation ends after the token that is computed now."""
-        for job in self._jobs:
+        for job in list(self._jobs):
             job.fail(ServiceError("the server stops; send the request again later", status=503))
 
     @property
     def unanswered(self) -> int:
         """The number of requests that wait or are computed, without those whose caller has gone."""
-        return sum(not job.answers.done() for job in self._jobs)
+        return sum(not job.answers.done() for job in list(self._jobs))
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
         """Sample ``n`` completions.
@@ -215,7 +215,7 @@ class LocalTransformers(InProcessProvider):
                     turn_is_over = await in_thread(self.scheduler.run)
                 except Exception as error:  # each caller raises the error
                     self.scheduler.clear()
-                    for job in self._jobs:
+                    for job in list(self._jobs):
                         job.fail(as_service_error(error, self.model))
                 else:
                     await asyncio.sleep(TURN_PAUSE_S if turn_is_over else 0)
