@@ -192,7 +192,7 @@ def _line(row: object) -> str:
     if not isinstance(row, Mapping):
         raise ConfigError(
             f"a row is a {type(row).__name__}: {str(row)[:100]!r}; expected rows such as "
-            '{"question": …, "answer": …}. Of a DatasetDict, pass one split.'
+            '{"question": …, "answer": …}. From a DatasetDict, pass one split.'
         )
     return json.dumps(dict(row), ensure_ascii=False, default=_json_value)
 

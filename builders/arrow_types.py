@@ -240,7 +240,7 @@ def read_stream(file: Path) -> Table:
 
 
 def features_from(columns: Mapping[str, object]) -> Features:
-    """Return ``columns`` (column name -> type) as features. The types may be of this module and of datasets."""
+    """Return ``columns`` (column name -> type) as features. Types of this module and of ``datasets`` may be mixed."""
     own = {name: _described(kind) for name, kind in columns.items()}
     if None not in own.values():
         return Columns(columns)
@@ -260,7 +260,7 @@ def features_of_schema(schema: Schema) -> Features:
 
 
 def _described(kind: object) -> object:
-    """Return ``kind`` in the form that datasets stores; None if it contains a type that is not of this module."""
+    """Return ``kind`` as ``datasets`` stores it, or None if it contains a type that this module does not define."""
     if isinstance(kind, Value):
         return {"dtype": kind.dtype, "_type": "Value"}
     if isinstance(kind, Json):
@@ -275,7 +275,7 @@ def _described(kind: object) -> object:
 
 
 def _from_described(stored: object) -> object:
-    """Return the type that ``_described`` gave; None if it contains a type that is not of this module."""
+    """Convert the output of ``_described`` to a type, or to None if this module does not define all types in it."""
     if not isinstance(stored, Mapping):
         return None
     described = cast("Mapping[str, object]", stored)

@@ -13,8 +13,8 @@ from bestofn.verifiers.judge_persona import PersonaJudge
 class PersonaJudgeReward:
     """Scores an answer with the grade of ``verifiers.judge_persona``, scaled from 0…5 to 0…1.
 
-    ``parts["persona"]`` has the grade, its confidence, the judge's reasoning and model, and whether the voice is heard:
-    its grade is at least ``min_score``. The columns ``persona_*`` of the candidates are read from it.
+    ``parts["persona"]`` contains the grade, its confidence, the judge's reasoning and the judge's model. Its field
+    ``heard`` is true if the grade is at least ``min_score``. The candidates' columns ``persona_*`` are read from it.
     """
 
     name = "persona_judge"

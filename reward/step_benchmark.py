@@ -67,7 +67,7 @@ async def measure_steps(rows: Iterable[Row], reward: object) -> JsonObject:
     """
     if not isinstance(reward, ScoresSteps):
         raise ConfigError(
-            f"reward is {type(reward).__name__}, which has no probabilities of steps. Use reward=process."
+            f"reward is {type(reward).__name__}, which does not score the steps of a solution. Use reward=process."
         )
     read = [read_step_row(row, number) for number, row in enumerate(rows, start=1)]
     labelled = [row for row in read if row is not None]

@@ -87,7 +87,7 @@ class Image:
         return [PACKAGES_FOLDER] if self.packages else []
 
     def ensure(self, client: DockerClient, report: Callable[[str], None]) -> str:
-        """Build the image if it is missing, and return its tag. ``report`` is called before each build, with its name.
+        """Build the image if it is missing, and return its tag. Before each build, ``report`` receives a message.
 
         Raises ``SandboxError`` with the end of the log if the build fails.
         """

@@ -25,7 +25,7 @@ def check_compilers(languages: tuple[str, ...]) -> None:
 
 @cache
 def compiler_folders() -> tuple[list[str], list[str]]:
-    """Return the folders to read, and the folders of commands that are not in the usual places."""
+    """Return the folders that a box must be able to read, and the folders to add to its ``PATH``."""
     folders = [str(path) for path in sorted(Path("/etc").glob("java-*-openjdk"))]  # settings that a JDK of Debian needs
     programs = []
     for home in filter(None, (_home_of_rust(), _home_of("go"), _home_of("javac"))):

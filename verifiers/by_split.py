@@ -17,9 +17,10 @@ from bestofn.verifiers.with_refusal import WithRefusal
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """How to recognise the queries of a domain.
+    """The rules that recognise the queries of a domain.
 
-    ``splits`` contains other split names of the domain. ``has_reference`` returns whether a reference belongs to it.
+    ``splits`` contains further split names of this domain. ``has_reference`` returns whether a reference is of the kind
+    that this domain uses.
     """
 
     splits: tuple[str, ...]

@@ -120,7 +120,10 @@ def _check_actions(expected: Expected, tools: Sequence[Tool], candidate: Candida
 
 
 def kind_of(name: str, expected: Expected) -> Literal["changes", "reads", "unknown"]:
-    """Return whether the tool ``name`` changes data. Without ``changing``, the name of a tool shows that it reads."""
+    """Return whether the tool ``name`` changes data.
+
+    If ``expected.changing`` is empty, a tool reads if its name, or the first word of it, is in ``READING``.
+    """
     if any(same_name(name, known) for known in expected.changing):
         return "changes"
     if expected.changing or name in READING or name.replace(".", "_").split("_")[0].lower() in READING:

@@ -88,7 +88,8 @@ class ErrorRateJson(TypedDict):
 class OpinionJson(TypedDict):
     """The figures of one second opinion.
 
-    ``false_fail`` is about right answers with the outcome ``fail``, ``false_pass`` about wrong answers with ``pass``.
+    ``false_fail`` is the rate of right answers with the outcome ``fail``.
+    ``false_pass`` is the rate of wrong answers with the outcome ``pass``.
     """
 
     source: str

@@ -88,8 +88,8 @@ def _chosen(flat: JsonObject, changes: JsonObject, command: str, where: str) -> 
     if own and own != command and (own, command) != ("openai", "local") and not changes.get("model"):
         reason = f"its generator is {own}" if flat.get("generator") else f"its model is {model}"
         raise ConfigError(
-            f"{where} is an experiment for {own}: {reason}. Run `bestofn {own} generate --config {where}`, or name "
-            f"a model of {command}: --model …"
+            f"{where} is an experiment for {own}: {reason}. Run `bestofn {own} generate --config {where}`, or "
+            f"choose a model of {command} with --model MODEL."
         )
     return {**changes, "generator": command}
 

@@ -1,4 +1,4 @@
-"""Reads ``provider=[A,ROLE:B]``, a run that samples each query from several models, and ``user=PROVIDER``."""
+"""Parses ``provider=[A,ROLE:B]`` (each query is sampled from several models) and ``user=PROVIDER``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXAMPLE = "Example: provider=[openai,weak:ollama] models.weak.model=qwen3:0.6b"
 
 
 def several_providers(word: str) -> list[str]:
-    """Return the overrides for a list of providers or the provider of the user; any other word is returned unchanged.
+    """Return the overrides for a list of providers or the provider of the user. Other words are returned unchanged.
 
     The first provider is the policy of the run: the group ``provider``. Each other one is ``models.ROLE``. Without a
     role, the first of them is ``weak``, the next ``weak_2``. Raises ``ConfigError`` if the list is not valid.

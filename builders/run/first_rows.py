@@ -210,7 +210,7 @@ def _lines(found: Mapping[str, Reach]) -> list[str]:
 
 
 def reach_of(verifier: Verifier, queries: Iterable[Query]) -> dict[str, Reach]:
-    """Return split -> facts about its first ``LOOKED_AT`` queries."""
+    """Return the ``Reach`` of the first ``LOOKED_AT`` queries of each split, by split name."""
     found: dict[str, Reach] = {}
     for query in queries:
         reach = found.setdefault(query.split, Reach())

@@ -1,4 +1,4 @@
-"""Checks a journal, and copies what can be read of a damaged one to a new file. Used by ``bestofn doctor``."""
+"""Checks a journal, and copies the readable records of a damaged journal to a new file. Used by ``bestofn doctor``."""
 
 from __future__ import annotations
 

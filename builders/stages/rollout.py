@@ -37,8 +37,8 @@ class RolloutLimits:
     """The limits at which a dialogue ends.
 
     ``turns`` is the maximum number of turns with tool calls. ``tokens`` is the maximum number of completion tokens.
-    ``user_turns`` is the maximum number of messages of a simulated user; ``turns`` and ``repeats`` count from the last
-    of them.
+    ``user_turns`` is the maximum number of messages of a simulated user. Each message of this user restarts the counts
+    of ``turns`` and ``repeats``.
     """
 
     turns: int = 10

@@ -38,8 +38,8 @@ def checkpoints(out: Path) -> list[Path]:
 def newest_complete(out: Path, every: int = 1) -> Checkpoint | None:
     """Return the newest checkpoint from which the training continues exactly; None if there is none.
 
-    Damaged checkpoints, for example half-written ones, are deleted. Checkpoints whose step is not a multiple of
-    ``every`` are passed over, and those without the state of the optimizer too.
+    Damaged checkpoints, for example half-written ones, are deleted. Checkpoints are skipped if their step
+    is not a multiple of ``every``, or if they lack the state of the optimizer.
     """
     for path in checkpoints(out):
         if problem := damage(path):

@@ -129,7 +129,7 @@ class Lent:
     def known(self, number: object) -> Value:
         """Return the object that the program means. Raises ``TypeError`` if there is none."""
         if type(number) is not int or not 0 <= number < len(self.objects):
-            raise TypeError("the program used a number that does not belong to an object of the tests")
+            raise TypeError("the program sent a number that no object of the tests has")
         return self.objects[number]
 
     def number(self, value: Value) -> int:

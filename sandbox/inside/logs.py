@@ -32,7 +32,7 @@ def receive(name: str, level: int, text: str) -> None:
 
 @contextmanager
 def sent(send: Callable[[str, int, str], object] | None) -> Iterator[None]:
-    """While the block runs, pass every message of the program's loggers to ``send``, also below their level."""
+    """While the block runs, pass every message of the program's loggers to ``send``, and ignore the loggers' levels."""
     if send is None:
         yield
         return

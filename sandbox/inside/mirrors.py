@@ -295,7 +295,7 @@ def _without_proxies(kinds: Iterable[type]) -> tuple[type, ...]:
 
 
 class _Meta(Proxied, type):
-    """The class of all mirrored classes."""
+    """The metaclass of all mirrored classes."""
 
     _readable = frozenset({"__members__", "__match_args__", "__abstractmethods__"})
     _class_reference: int

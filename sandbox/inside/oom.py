@@ -1,7 +1,8 @@
-"""The order in which the kernel kills the processes of a box when its memory runs out. ``supervisor`` uses it.
+"""Makes the kernel kill the children before the supervisor when the memory of a box runs out.
 
-The kernel kills the process that uses most memory. This could be the supervisor, because memory in pipes, sockets and
-files in memory belongs to no process. Children therefore have the highest ``oom_score_adj``, and are killed first.
+The kernel kills the process that uses most memory. Memory in pipes, sockets and in-memory files counts for no process.
+If a child fills such memory, the kernel could therefore kill the supervisor. To prevent this, children have the highest
+``oom_score_adj``.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Function(_WithFields):
 
     @property
     def __code__(self) -> types.SimpleNamespace:
-        """Only the flags of the program's function, which ``inspect.iscoroutinefunction`` reads."""
+        """The name and the flags of the program's function. ``inspect.iscoroutinefunction`` reads the flags."""
         return types.SimpleNamespace(co_flags=self._flags, co_name=self.__name__)
 
     @property

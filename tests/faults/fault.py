@@ -15,11 +15,12 @@ Send = Callable[[asyncio.StreamWriter, Shape, Json], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault.
+    """A fault of a server that a test provokes.
 
-    ``effect``: ``retried`` (sent again, nothing is paid), ``repaired`` (the answer is used), ``unreadable`` (paid, sent
-    again once), ``row`` (the error of the row) or ``stops`` (the run stops). ``cause`` is its name in summaries.
-    ``estimated`` means that the cost is estimated, because the reply has no usable token counts.
+    ``effect`` is the expected reaction: ``retried`` (sent again, nothing is paid), ``repaired`` (the answer is used),
+    ``unreadable`` (paid, sent again once), ``row`` (recorded as the error of the row) or ``stops`` (the run stops).
+    ``cause`` is the name of the fault in summaries. ``estimated`` means that the cost is estimated, because the reply
+    has no usable token counts.
     """
 
     name: str

@@ -100,7 +100,7 @@ def test_wrong_settings(words: list[str], message: str) -> None:
 
 def test_a_reward_without_steps_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "rows.jsonl", {**SOLUTION, "label": -1})
-    with pytest.raises(ConfigError, match="has no probabilities of steps"):
+    with pytest.raises(ConfigError, match="does not score the steps of a solution"):
         run("steps", file, "reward=length")
 
 

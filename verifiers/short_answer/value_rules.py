@@ -38,7 +38,7 @@ def formula(case: Case) -> Finding | None:
 
 
 def _formulas_in(case: Case) -> dict[str, Mention]:
-    """Return the formulas among the words of the answer, without those of the question."""
+    """Return the chemical formulas in the answer that are not in the question, and where they are."""
     found: dict[str, Mention] = {}
     for match in _FORMULA_WORD.finditer(case.text.text):
         spelled = formulas.formula(match[0].rstrip(".,;:!?)\"'")) or formulas.formula(match[0].rstrip(".,;:!?\"'"))

@@ -92,7 +92,7 @@ def described(tool: Tool) -> ToolDescription:
 
 
 def plain(message: HarmonyMessage) -> Message:
-    """Return our message as one of the library."""
+    """Convert ``message`` to the library's message class."""
     author = Author(role=Role(message.role), name=message.name or None)
     made = Message.from_author_and_content(author, message.content)
     made.channel, made.recipient = message.channel or None, message.recipient or None

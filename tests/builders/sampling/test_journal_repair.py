@@ -1,4 +1,4 @@
-"""A damaged journal never gives wrong replies, and what can be read of it is kept."""
+"""A damaged journal never gives wrong replies, and every record that can be read is kept."""
 
 from __future__ import annotations
 

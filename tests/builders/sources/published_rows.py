@@ -1,4 +1,4 @@
-"""Rows in the published shape of datasets with tools, tests or preferences, and what their mappings read in the first."""
+"""Rows of published datasets with tools, tests or preferences, and what their mappings read from each first row."""
 
 from __future__ import annotations
 
