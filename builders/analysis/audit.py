@@ -88,8 +88,8 @@ class ErrorRateJson(TypedDict):
 class OpinionJson(TypedDict):
     """The figures of one second opinion.
 
-    ``false_fail`` is the rate of right answers with the outcome ``fail``.
-    ``false_pass`` is the rate of wrong answers with the outcome ``pass``.
+    ``false_fail`` is the share of right answers among the ``fail`` verdicts.
+    ``false_pass`` is the share of wrong answers among the ``pass`` verdicts.
     """
 
     source: str
