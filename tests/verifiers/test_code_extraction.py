@@ -84,6 +84,31 @@ def test_helpers_of_earlier_blocks_come_along() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "blocks"),
+    [
+        (
+            "python",
+            [
+                "def a(x):\n    return b(x)",
+                "def b(x):\n    return LIMIT + x",
+                "LIMIT = 3",
+                "def f(x):\n    return a(x)",
+            ],
+        ),
+        (
+            "javascript",
+            ["function a(x) { return b(x); }", "function b(x) { return x; }", "function f(x) { return a(x); }"],
+        ),
+        ("bash", ["a() { b; }", "b() { echo 1; }", "f() { a; }"]),
+    ],
+)
+def test_a_helper_may_use_a_helper_of_a_later_block(language: str, blocks: list[str]) -> None:
+    answer = "\nThen:\n".join(f"```{language}\n{block}\n```" for block in blocks)
+    found = extract_program(answer, language, "f", named={"f"})
+    assert sorted(found.replace("\n\n", "\n").splitlines()) == sorted("\n".join(blocks).splitlines())
+
+
+@pytest.mark.parametrize(
     ("before", "program"),
     [
         ("import math", "def f(x):\n    return math.sqrt(x)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.sandbox.auto_sandbox import AutoSandbox
-from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.verifiers.code_verifier import CodeVerifier, verifier
+from bestofn.verifiers.code_verifier.extraction import extract
 from bestofn.verifiers.code_verifier.joining import join
 
 DOUBLE = CodeTests("function", "python", ({"args": [2], "expected": 4}, {"args": [5], "expected": 10}), "double")
@@ -62,6 +64,20 @@ def test_expected_values_never_enter_the_sandbox() -> None:
     judge(canned, DOUBLE, ANSWER)
     assert "expected" not in repr(canned.programs)
     assert [call["args"] for call in canned.programs[0].calls] == [[2], [5]]
+
+
+def test_a_long_answer_is_read_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return extract(*given)
+
+    monkeypatch.setattr(verifier, "extract", noted)
+    long = f"{ANSWER[:-3]}# {'x' * verifier.LONG}\n```"
+    outcomes = [judge(Canned(returns=({"value": 4}, {"value": 10})), DOUBLE, one)[0].outcome for one in (ANSWER, long)]
+    assert outcomes == ["pass", "pass"]
+    assert [thread is threading.main_thread() for thread in threads] == [True, False]
 
 
 def test_one_of_several_results_is_enough() -> None:

@@ -12,6 +12,7 @@ from bestofn.verifiers.code_verifier.compiled_languages import DEFINITIONS
 from bestofn.verifiers.code_verifier.fences import Block
 from bestofn.verifiers.code_verifier.syntax import identifiers, parse, read_python
 
+PASSES = 8  # of the search for helpers: a helper may use another that is defined in a later block
 _DEFINITION = {
     "python": r"^(?:async )?(?:def|class) +(\w+)",
     "javascript": r"^(?:export )?(?:default )?(?:async )?(?:function\*?|class) +([\w$]+)"
@@ -35,18 +36,27 @@ def definitions(text: str, language: str) -> set[str]:
 def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
     """Return the chosen block after the parts of other blocks that define the names it uses and does not define.
 
-    The nearest earlier block comes first, then later blocks. A block that defines a name of the chosen block again is
-    another attempt at the program, so nothing is taken from it.
+    The nearest earlier block comes first, then later blocks. The names that an added part uses are then looked for in
+    all blocks again, up to ``PASSES`` times. A block that defines a name of the chosen block again is another attempt
+    at the program, so nothing is taken from it.
     """
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):
         return text
-    for block in (*reversed(blocks[:chosen]), *blocks[chosen + 1 :]):
-        if block.language != language or definitions(block.text, language) & definitions(text, language):
-            continue
-        part = _python_part(block.text, text) if language == "python" else _other_part(block.text, text, language)
-        if part:
-            text = f"{part}\n\n{text}"
+    waiting = [one for one in (*reversed(blocks[:chosen]), *blocks[chosen + 1 :]) if one.language == language]
+    for _ in range(PASSES):
+        left = []
+        for block in waiting:
+            if definitions(block.text, language) & definitions(text, language):
+                continue
+            part = _python_part(block.text, text) if language == "python" else _other_part(block.text, text, language)
+            if part:
+                text = f"{part}\n\n{text}"
+            else:
+                left.append(block)
+        if len(left) == len(waiting):
+            break
+        waiting = left
     return text
 
 

@@ -13,8 +13,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import cast
+from typing import ParamSpec, TypeVar, cast
 
+from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
@@ -33,6 +34,10 @@ from bestofn.verifiers.code_verifier.runtimes import Need, Runtimes
 from bestofn.verifiers.code_verifier.syntax import identifiers, is_broken, read_python
 from bestofn.verifiers.code_verifier.tallies import Tally
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONG = 20_000  # characters of a program or answer; a longer one is read in another thread
 _JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = {
     "stdin": judge_inputs,
     "output": judge_inputs,
@@ -101,11 +106,13 @@ class CodeVerifier:
         undecided = why_undecidable(tests)
         if undecided:
             return Verdict("abstain", 0.0, undecided, self.name)
-        found = extract(candidate.text, tests.language, tests.entry_point, identifiers(_source_of(tests)))
+        names = identifiers(_source_of(tests))
+        found = await _aside(candidate.text, extract, candidate.text, tests.language, tests.entry_point, names)
         cut = candidate.stop_reason == "length"
         if not found.source:
             return self._no_program(tests, cut)
-        tally = await self._once(join(tests, found.source), tests, offered_names(tests, query))
+        source = await _aside(found.source, join, tests, found.source)
+        tally = await self._once(source, tests, offered_names(tests, query))
         verdict = self._verdict(tally, tests, time.monotonic() - begun)
         doubt = _doubt(found, cut, tally.status) if verdict.outcome == "fail" else ""
         if doubt:
@@ -167,10 +174,10 @@ class CodeVerifier:
         limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
         program = Program(cast("Language", tests.language), source, limits=limits)
         if tests.language == "python":
-            reading = read_python(source)
+            reading = await _aside(source, read_python, source)
             if reading.error and self._knows_the_grammar():
                 return _not_python(reading.error, tests)
-            program = replace(program, source=with_prelude(source, reading, offered))
+            program = replace(program, source=await _aside(source, with_prelude, source, reading, offered))
         tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
         if tally.problem or tally.passed == tally.total:
             return tally
@@ -187,6 +194,11 @@ class CodeVerifier:
         """
         version = getattr(self.sandbox, "python_version", None)
         return version is None or tuple(version[:2]) <= sys.version_info[:2]
+
+
+async def _aside(text: str, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Return the result of ``read``. It is called in another thread if ``text`` is so long that the loop would wait."""
+    return await in_thread(read, *given, **named) if len(text) > LONG else read(*given, **named)
 
 
 def _cases_in_check(tests: CodeTests) -> int:
