@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from bestofn.sandbox.inside import names
 from bestofn.verifiers.code_verifier.compiled_languages import DEFINITIONS
 from bestofn.verifiers.code_verifier.fences import Block
 from bestofn.verifiers.code_verifier.syntax import identifiers, parse, read_python
 
+BLOCKS = 200  # that are searched for helpers
 PASSES = 8  # of the search for helpers: a helper may use another that is defined in a later block
 _DEFINITION = {
     "python": r"^(?:async )?(?:def|class) +(\w+)",
@@ -37,23 +39,25 @@ def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
     """Return the chosen block after the parts of other blocks that define the names it uses and does not define.
 
     The nearest earlier block comes first, then later blocks. The names that an added part uses are then looked for in
-    all blocks again, up to ``PASSES`` times. A block that defines a name of the chosen block again is another attempt
+    the blocks again, up to ``PASSES`` times. A block that defines a name of the chosen block again is another attempt
     at the program, so nothing is taken from it.
     """
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):
         return text
-    waiting = [one for one in (*reversed(blocks[:chosen]), *blocks[chosen + 1 :]) if one.language == language]
+    others = (*reversed(blocks[:chosen]), *blocks[chosen + 1 :])[:BLOCKS]
+    waiting = [(one.text, definitions(one.text, language)) for one in others if one.language == language]
+    defined = definitions(text, language)
     for _ in range(PASSES):
         left = []
-        for block in waiting:
-            if definitions(block.text, language) & definitions(text, language):
+        for helper, names_of_helper in waiting:
+            if names_of_helper & defined:
                 continue
-            part = _python_part(block.text, text) if language == "python" else _other_part(block.text, text, language)
+            part = _python_part(helper, text) if language == "python" else _other_part(helper, text, language)
             if part:
-                text = f"{part}\n\n{text}"
+                text, defined = f"{part}\n\n{text}", defined | definitions(part, language)
             else:
-                left.append(block)
+                left.append((helper, names_of_helper))
         if len(left) == len(waiting):
             break
         waiting = left
@@ -66,12 +70,16 @@ def _python_part(helper: str, text: str) -> str:
     if tree is None:
         return ""
     kept = [node for node in tree.body if _defines_only(node)]
-    reading = read_python(textwrap.dedent(text))
-    used = identifiers(text) if reading.error else reading.undefined
-    if not names.bound(_heads(kept)) & used:
+    if not names.bound(_heads(kept)) & _undefined(text):
         return ""
     lines = helper.split("\n")
     return "\n".join(line for node in kept for line in lines[_first_line(node) : node.end_lineno])
+
+
+@functools.lru_cache(maxsize=1)
+def _undefined(text: str) -> Set[str]:
+    reading = read_python(textwrap.dedent(text))
+    return identifiers(text) if reading.error else reading.undefined
 
 
 def _defines_only(node: ast.stmt) -> bool:
