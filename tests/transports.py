@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ def use_transport(monkeypatch: pytest.MonkeyPatch, transport: str) -> str:
     """Give ``transport`` to all providers that are created in the test and whose service has an SDK."""
     construct = HttpBatchService.__init__
 
+    @functools.wraps(construct)  # its signature lists the settings
     def init(self: HttpBatchService, **settings: Any) -> None:
         construct(self, **{**settings, "transport": transport})
 

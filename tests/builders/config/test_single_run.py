@@ -13,6 +13,12 @@ from bestofn.builders.config.single_run import single_run
 from tests.commands import run_here
 
 
+@pytest.fixture(autouse=True)
+def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the configuration of Hydra's own command, which a sweep in an earlier test leaves behind."""
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+
+
 def test_a_command_composes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     composed: list[object] = []
     compose = Hydra.compose_config
