@@ -280,9 +280,11 @@ ANA_4 greedy against best of n
   builders/analysis/test_score_curves.py: greedy_against_the_best_of_several, the_command_prints_the_sweep
 ANA_5 sweep over n
   builders/analysis/test_score_curves.py: the_sweep_over_n_is_unbiased_and_has_time_and_cost
-  builders/statistics/test_estimators.py: expected_max_vector, knee_of_a_curve
+  builders/statistics/test_subsets.py: expected_max_vector
+  builders/statistics/test_estimators.py: knee_of_a_curve
 ANA_6 estimators
-  builders/statistics/test_estimators.py: pass_at_k_vectors, divergence_vectors, majority_equals_brute_force_and_weights_turn_it
+  builders/statistics/test_estimators.py: pass_at_k_vectors, divergence_vectors
+  builders/statistics/test_subsets.py: the_majority_equals_the_count_over_all_subsets, weights_turn_a_majority
 ANA_7 documented snippets
   documents/test_forms_of_the_documents.py: snippets_run
   scripts/test_inspect.py: pandas_habits_rates_and_first_against_best, pandas_habits_refusals_and_explanations, pandas_habits_joining_runs

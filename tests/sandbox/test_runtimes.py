@@ -62,7 +62,7 @@ def test_a_kernel_without_landlock_is_accepted_for_such_a_runtime_only(engine: A
 
     async def run() -> str:
         sandbox = DockerSandbox()
-        await asyncio.to_thread(sandbox.image.ensure, engine)
+        await asyncio.to_thread(sandbox.image.ensure, engine, print)
         box = await open_box(engine, sandbox.image.tag, settings, other_kernel=other_kernel)
         try:
             results = [await box.run(Program(language, source)) for language, source in PRINTS]
