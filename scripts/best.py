@@ -30,12 +30,15 @@ def best(arguments: Arguments) -> None:
 
     query, out = arguments.text("query"), arguments.text("out")
     found = best_answers(arguments.run, arguments.number("top"), query)
+    if query is not None:
+        groups = list(found)
+        if not groups:
+            raise ConfigError(f"{arguments.run} has no query {query!r}. `bestofn report` lists the queries.")
+        found = iter(groups)
     if out:
         print(write(found, Path(out)))
         return
     shown = list(itertools.islice(found, arguments.number("max")))
-    if query is not None and not shown:
-        raise ConfigError(f"{arguments.run} has no query {query!r}. `bestofn report` lists the queries.")
     if arguments.flag("json"):
         print(json.dumps([one for group in shown for one in group], indent=2, ensure_ascii=False, allow_nan=False))
         return

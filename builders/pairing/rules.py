@@ -110,12 +110,25 @@ def usable_candidates(judged: Sequence[Judged], rules: PairRules) -> list[Judged
     rate = conclusive.count("pass") / len(conclusive) if conclusive else 0.0
     if not rules.pass_rate_least <= rate <= rules.pass_rate_most:
         return []
+    return [
+        one
+        for one in settled(judged)
+        if teachable(one, rules) and (not rules.models or one.candidate.model in rules.models)
+    ]
+
+
+def settled(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the candidates whose verdict agrees with those on equal answers.
+
+    An answer with both ``pass`` and ``fail`` is left out. If an answer has one of these, its candidates without a
+    verdict are left out, because a score must not decide against the verdict.
+    """
     traces = [renumbered(one.candidate.messages) for one in judged]
+    decided = {trace_text(one) for one in judged if one.verdict.outcome in ("pass", "fail")}
     return [
         one
         for one, trace in zip(judged, traces, strict=True)
-        if teachable(one, rules)
-        and (not rules.models or one.candidate.model in rules.models)
+        if (one.verdict.outcome in ("pass", "fail") or trace_text(one) not in decided)
         and not _has_both_verdicts(trace, traces, judged)
     ]
 

@@ -13,7 +13,8 @@ from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run, ro
 from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
 from bestofn.builders.formats.judge_request import conversation_text, judge_replies, judge_request
 from bestofn.builders.pairing.basis import relies_on
-from bestofn.builders.pairing.rules import PairRules, allowed_pairs, teachable
+from bestofn.builders.pairing.rules import PairRules, allowed_pairs, margin_of, score_of, settled, teachable
+from bestofn.builders.pairing.selection import pair_of
 from bestofn.builders.protocols import Reward, Sampler, Verifier
 from bestofn.builders.records import Candidate, Completion, Judged, Pair, Query, Request, Row, Sampling, Score, Verdict
 from bestofn.builders.sampling.samples import seed_of
@@ -93,8 +94,11 @@ class Refiner:
         failed = [one for one in usable if one.verdict.outcome == "fail"]
         if failed or any(one.verdict.outcome == "pass" for one in judged):
             return failed[: self.most]
-        scored = sorted((one for one in usable if one.score.value is not None), key=lambda one: one.score.value or 0.0)
-        return scored[:-1][: self.most]
+        undecided = [one for one in usable if one.verdict.outcome == "abstain"]
+        if errors := len(usable) - len(undecided):
+            self.counts["answers whose verification failed"] += errors
+        scored = [one for one in undecided if one.score.value is not None]
+        return sorted(scored, key=score_of)[:-1][: self.most]
 
     async def _chain(self, query: Query, original: Judged) -> list[tuple[Candidate, Verdict]]:
         """Return the revisions of one answer in order, each with its verdict."""
@@ -177,31 +181,26 @@ def verifier_feedback(query: Query, verdict: Verdict) -> str:
 def refined_pairs(judged: Sequence[Judged], rules: PairRules = PairRules()) -> Iterator[Pair]:
     """Yield the pair (revision over original) of each revised answer, if a verdict or a score says that it is better.
 
-    The last revision of the answer that is better is chosen. Better: it passed and the original failed. If neither has
-    a verdict of pass or fail: its score is higher, by ``rules.margin`` if that is set.
+    The last revision of the answer that is better is chosen. Better: it passed and the original failed. If no
+    verdict decides on either: its score is higher, by ``rules.margin`` if that is set.
     """
-    by_index = {one.candidate.index: one for one in judged}
+    usable = {one.candidate.index: one for one in settled(judged) if teachable(one, rules)}
     chains: dict[int, list[Judged]] = {}
-    for one in judged:
+    for one in usable.values():
         if revision := one.candidate.detail.get("revision"):
             chains.setdefault(int(revision["of"]), []).append(one)
     for index, chain in chains.items():
-        original = by_index[index]
-        better = [one for one in chain if _is_better(one, original) and teachable(one, rules)]
-        if better and teachable(original, rules) and allowed_pairs(better[-1:], [original], rules):
-            yield Pair(better[-1].candidate.index, index, _gain(better[-1], original), "refined")
+        original = usable.get(index)
+        better = [one for one in chain if original and _is_better(one, original)]
+        for pair in allowed_pairs(better[-1:], [original] if original else [], rules):
+            yield pair_of(pair, "refined")
 
 
 def _is_better(revision: Judged, original: Judged) -> bool:
     outcomes = (original.verdict.outcome, revision.verdict.outcome)
-    if "pass" in outcomes or "fail" in outcomes:
-        return outcomes == ("fail", "pass")
-    return _gain(revision, original) > 0
-
-
-def _gain(revision: Judged, original: Judged) -> float:
-    old, new = original.score.value, revision.score.value
-    return 0.0 if old is None or new is None else new - old
+    if outcomes == ("abstain", "abstain"):
+        return margin_of((revision, original)) > 0
+    return outcomes == ("fail", "pass")
 
 
 async def _scores(

@@ -19,7 +19,7 @@ from typing import Protocol, cast
 
 from bestofn.builders.formats.trainable import has_readable_calls
 from bestofn.builders.pairing.basis import VERIFIED, Basis, provenance
-from bestofn.builders.pairing.rules import teachable
+from bestofn.builders.pairing.rules import settled, teachable
 from bestofn.builders.records import JsonObject, Judged, Row
 from bestofn.builders.tables.columns import Column, Kind, PublishedTable, TableSettings
 from bestofn.builders.tables.query_row import EMPTY, QueryRow, json_text
@@ -268,7 +268,7 @@ def best_records(query: QueryRow, settings: TableSettings) -> Iterator[AnswerRec
     it is the chosen side of the first pair.
     """
     ranked = [query.judged[place] for place in sorted(range(len(query.ranks)), key=lambda place: query.ranks[place])]
-    taught = [one for one in ranked if teachable(one, settings.rules)]
+    taught = [one for one in settled(ranked) if teachable(one, settings.rules)]
     passed = [one for one in taught if one.verdict.outcome == "pass"]
     basis = VERIFIED if passed else settings.basis
     for one in passed[:1] or _best_unverified(query, taught, settings.basis):

@@ -71,5 +71,8 @@ def test_an_unknown_query_is_named(tmp_path: Path) -> None:
     from bestofn.builders.config.arguments import parse
     from bestofn.scripts.catalogue import BEST
 
-    with pytest.raises(ConfigError, match="has no query 'x'"):
-        best(parse(BEST, [str(write_run(tmp_path, 2)), "query=x"]))
+    run, out = write_run(tmp_path, 2), tmp_path / "best.jsonl"
+    for words in ([], [f"out={out}"], ["--json"]):
+        with pytest.raises(ConfigError, match="has no query 'x'"):
+            best(parse(BEST, [str(run), "query=x", *words]))
+    assert not out.exists()

@@ -180,3 +180,27 @@ def test_sides_of_equal_length_are_preferred() -> None:
     judged = [one(0, "right a", 1, "pass"), one(1, "right and long", 1, "pass"), one(2, "wrong b", 0, "fail")]
     (pair,) = length_balanced([*judged, one(3, "wrong and much longer", 0, "fail")])
     assert (pair.chosen, pair.rejected) == (0, 2)
+
+
+STRATEGIES = (by.by_score, by.best_vs_random_by_score, by.west_of_n, by.max_min_length_penalised)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.__name__)
+@pytest.mark.parametrize("spaces", [" ", "  "])
+def test_the_verdict_on_an_equal_answer_decides_before_the_score(strategy: Any, spaces: str) -> None:
+    """The verifier decided on one copy of the text and abstained on the other."""
+    copy = LAB[1].replace(" ", spaces)
+    assert sides(strategy([one(0, LAB[1], 1, "pass"), one(1, copy, 2), one(2, LAB[3], 9)])) == []
+    assert sides(strategy([one(0, LAB[1], 1, "fail"), one(1, copy, 9), one(2, LAB[3], 8)])) == [(2, 0, 7)]
+
+
+def test_delta_rejects_no_copy_of_a_pass() -> None:
+    weak = [one(0, LAB[1], 1, "pass", arm="weak"), one(1, LAB[1], 2, arm="weak")]
+    assert sides(by.delta([*weak, one(2, LAB[3], 9, "fail")])) == []
+
+
+@pytest.mark.parametrize("other", ["pass", "abstain"])
+def test_a_copy_of_a_failed_answer_is_not_taught(other: Outcome) -> None:
+    judged = [one(0, LAB[1], 9, "fail"), one(1, LAB[1], 9, other), one(2, LAB[3], 1, "fail")]
+    rows = view_rows("sft", staged(judged, by.by_score), TableSettings(basis="scores"))
+    assert list(rows) == []

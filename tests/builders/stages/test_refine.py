@@ -15,6 +15,8 @@ from bestofn.builders.records import (
     Candidate,
     CodeTests,
     Completion,
+    Judged,
+    Outcome,
     Query,
     Reference,
     Request,
@@ -166,3 +168,37 @@ def test_at_most_so_many_answers_are_revised() -> None:
     model = Model(["It is 41."] * 9)
     found, _ = refined(model, row(*(f"It is {number}." for number in range(5))), most=3, rounds=1)
     assert len(outcomes(found)) == 8
+
+
+def judged(text: str, score: float | None, outcome: Outcome, index: int, **detail: Any) -> Judged:
+    candidate = Candidate(index, ({"role": "assistant", "content": text},), model="m", detail=detail)
+    return Judged(candidate, Verdict(outcome, 1.0, "", "t"), Score(score))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "margins"),
+    [
+        (("fail", 1.0), ("pass", 5.0), [4.0]),
+        (("fail", 5.0), ("pass", 1.0), [None]),
+        (("fail", None), ("pass", 1.0), [None]),
+        (("abstain", 1.0), ("error", 5.0), []),
+        (("error", 1.0), ("abstain", 5.0), []),
+    ],
+)
+def test_the_margin_of_a_refined_pair_is_known_and_not_negative(before: Any, after: Any, margins: list[Any]) -> None:
+    chain = [judged("a", before[1], before[0], 0), judged("b", after[1], after[0], 1, revision={"of": 0})]
+    assert [pair.margin for pair in refined_pairs(chain)] == margins
+
+
+def test_an_answer_that_also_passed_is_not_rejected_by_its_revision() -> None:
+    chain = [judged("a", 1.0, "fail", 0), judged("a", 1.0, "pass", 1)]
+    assert list(refined_pairs([*chain, judged("b", 5.0, "pass", 2, revision={"of": 0})])) == []
+
+
+def test_an_answer_whose_verification_failed_is_not_revised() -> None:
+    made = row("no number", "none at all", "nothing")
+    made["verdicts"] = [verdict_to_row(Verdict("error", 0.0, "down", "sums"))] * 3
+    model = Model([])
+    found, refiner = refined(model, made)
+    assert (found, model.asked) == (None, [])
+    assert refiner.counts == {"answers whose verification failed": 3}
