@@ -105,6 +105,7 @@ def test_a_line_runs(words: tuple[str, ...], folder: Path, monkeypatch: pytest.M
     with HubDouble() as hub:
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         done = run_line(words, folder)
     assert len(hub.commits) == (words[0] == "push" and "--dry-run" not in words)
     assert done.returncode == 0, done.stderr
