@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any, ClassVar
@@ -17,14 +18,21 @@ from bestofn.verifiers.structured.findings import SpecificationError, SyntaxProb
 MAX_ALIASES = 100
 """YAML with more aliases is refused: each of them may repeat a large part."""
 
+TOO_LONG = "an integer of the answer has more digits than Python reads"
+
 
 class _PlainLoader(yaml.SafeLoader):
-    """Reads dates as texts, as JSON Schema expects them."""
+    """Reads dates as texts, as JSON Schema expects them, and refuses a key that occurs twice in an object."""
 
     yaml_implicit_resolvers: ClassVar = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        _unique([((key.tag, key.value), None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)], "YAML")
+        return node
 
 
 def parse(text: str, format: str, spec: Mapping[str, Any]) -> Any:
@@ -44,14 +52,19 @@ def _json(text: str) -> Any:
         raise SyntaxProblemError(f"not JSON: {error}") from None
     except RecursionError:
         raise SyntaxProblemError("not JSON that can be read: it is nested too deeply") from None
+    except SyntaxProblemError:
+        raise
+    except ValueError:
+        raise SpecificationError(TOO_LONG) from None
 
 
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: Sequence[tuple[Any, Any]], format: str = "JSON") -> dict[Any, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise SyntaxProblemError(f"not JSON that has one meaning: the key {twice!r} occurs twice in an object")
+        counts = Counter(name for name, _ in pairs)
+        twice = counts.most_common(1)[0][0]
+        name = twice if isinstance(twice, str) else twice[1]
+        raise SyntaxProblemError(f"not {format} that has one meaning: the key {name!r} occurs twice in an object")
     return members
 
 
@@ -65,7 +78,11 @@ def _yaml(text: str) -> Any:
         if aliases > MAX_ALIASES:
             raise SyntaxProblemError(f"YAML with {aliases} aliases; at most {MAX_ALIASES} are read")
         return _plain(yaml.load(text, Loader=_PlainLoader))
+    except SyntaxProblemError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if "integer string conversion" in str(error):
+            raise SpecificationError(TOO_LONG) from None
         raise SyntaxProblemError(f"not YAML: {' '.join(str(error).split())[:300]}") from None
 
 
@@ -74,6 +91,8 @@ def _toml(text: str) -> Any:
         return _plain(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SyntaxProblemError(f"not TOML: {error}") from None
+    except ValueError:
+        raise SpecificationError(TOO_LONG) from None
 
 
 def _plain(value: Any) -> Any:

@@ -6,19 +6,33 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from bestofn.verifiers.structured.findings import Finding, pointer
+from bestofn.verifiers.structured.findings import Finding, SpecificationError, pointer
 
 Rules = Mapping[str, Any]
+RULES = frozenset({"absolute", "relative", "ignore_case", "unordered", "extra", "ignore"})
 
 
 def difference(expected: Any, actual: Any, spec: Mapping[str, Any]) -> Finding:
     """Return the first difference between two values; the step ``kept`` if there is none.
 
-    ``spec`` has the rules ``absolute`` and ``relative`` (tolerances of numbers, default 1e-9 of the value),
-    ``ignore_case``, ``unordered`` (lists), ``extra`` (further keys are allowed) and ``ignore`` (not compared).
-    ``fields`` maps a JSON pointer to rules for this member and all below it; ``*`` in a pointer is any item of a list.
+    ``spec`` has the rules ``absolute`` and ``relative`` (tolerances of numbers, default 1e-9 of the value, and 0 for
+    two integers, which may be ids), ``ignore_case``, ``unordered`` (lists), ``extra`` (further keys are allowed) and
+    ``ignore`` (not compared). ``fields`` maps a JSON pointer to rules for this member and all below it; ``*`` in a
+    pointer is any item of a list. Raises ``SpecificationError`` if a rule is unknown.
     """
-    return _compare(expected, actual, [], {"relative": 1e-9, **_without_fields(spec)}, spec.get("fields") or {})
+    _check_rules(spec)
+    return _compare(expected, actual, [], _without_fields(spec), spec.get("fields") or {})
+
+
+def _check_rules(spec: Mapping[str, Any]) -> None:
+    """Raise ``SpecificationError`` if ``compare`` or one of its ``fields`` has an unknown rule."""
+    fields = spec.get("fields") or {} if isinstance(spec, Mapping) else {}
+    for rules in (spec, *(fields.values() if isinstance(fields, Mapping) else [fields])):
+        if not isinstance(rules, Mapping):
+            raise SpecificationError(f"the rules of compare are {rules!r:.80}; expected an object")
+        unknown = sorted(set(rules) - RULES - ({"fields"} if rules is spec else set()))
+        if unknown:
+            raise SpecificationError(f"compare has the rule {unknown[0]!r}; expected {', '.join(sorted(RULES))}")
 
 
 def _without_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +113,16 @@ def _same(expected: Any, actual: Any, rules: Rules) -> bool:
     if isinstance(expected, bool) or isinstance(actual, bool) or expected is None or actual is None:
         return expected is actual
     if isinstance(expected, int | float) and isinstance(actual, int | float):
-        absolute, relative = float(rules.get("absolute") or 0), float(rules.get("relative") or 0)
-        return expected == actual or math.isclose(expected, actual, rel_tol=relative, abs_tol=absolute)
+        return expected == actual or _is_close(expected, actual, rules)
     if isinstance(expected, str) and isinstance(actual, str) and rules.get("ignore_case"):
         return expected.strip().casefold() == actual.strip().casefold()
     return type(expected) is type(actual) and expected == actual
+
+
+def _is_close(expected: float, actual: float, rules: Rules) -> bool:
+    usual = 0 if isinstance(expected, int) and isinstance(actual, int) else 1e-9
+    absolute, relative = float(rules.get("absolute") or 0), float(rules.get("relative", usual) or 0)
+    try:
+        return math.isclose(expected, actual, rel_tol=relative, abs_tol=absolute)
+    except OverflowError:  # an integer that is larger than all floats
+        return False

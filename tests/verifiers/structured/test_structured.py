@@ -138,6 +138,11 @@ def test_the_first_problem_and_its_path_are_reported(spec: dict, text: str, step
         (1.0, 1.0000000001, {}, None),
         (1.0, 1.01, {}, ""),
         (1.0, 1.01, {"absolute": 0.02}, None),
+        (1700000000, 1700000001, {}, ""),  # an id or a time, one beside the right one
+        (1700000000, 1700000001, {"absolute": 1}, None),
+        (1700000000, 1700000001, {"relative": 1e-9}, None),
+        (1700000000, 1700000000.0, {}, None),
+        pytest.param(10**400, 0.5, {}, "", id="an integer above all floats"),
         (True, 1, {}, ""),
         (None, 0, {}, ""),
         ("A", "a ", {}, ""),
@@ -256,6 +261,29 @@ def test_a_hostile_check_is_bounded_and_says_nothing_about_the_answer(spec: dict
     found = asyncio.run(bounded())
     assert (found.outcome, found.explanation) == ("abstain", "the check took longer than 0.3 s")
     assert verdict(spec, text).outcome == "abstain"
+
+
+@pytest.mark.parametrize("compare", [{"absolut": 1}, {"fields": {"/a": {"tolerance": 1}}}, [1], {"fields": [1]}])
+def test_an_unknown_rule_of_compare_says_nothing_about_the_answer(compare: object) -> None:
+    assert check({"value": {"a": 1}, "compare": compare}, '{"a": 1}').step == "specification"
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("a: 1\na: 2", "syntax"),
+        ("x: {a: 1, a: 1}", "syntax"),
+        ("base: &b {a: 1}\nc: {<<: *b, a: 2}", "kept"),
+        ("1: x\n'1': y", "kept"),
+    ],
+)
+def test_a_key_that_occurs_twice_is_not_yaml(text: str, step: str) -> None:
+    assert check({"format": "yaml"}, text).step == step
+
+
+@pytest.mark.parametrize(("format", "text"), [("json", "[{}]"), ("toml", "a = {}"), ("yaml", "a: {}")])
+def test_an_integer_with_too_many_digits_is_undecided(format: str, text: str) -> None:
+    assert check({"format": format}, text.format("1" * 5000)).step == "specification"
 
 
 def test_a_grammar_that_needs_many_steps_is_given_up() -> None:
