@@ -7,7 +7,9 @@ the response breaks the constraint; "" if the response keeps it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 Check = Callable[..., str]
@@ -47,17 +49,37 @@ def run_check(constraint_id: str, language: str, text: str, arguments: Mapping[s
     Raises ``UndecidedError`` if the constraint is unknown, or if its arguments are missing, unknown or invalid.
     """
     check = find_check(constraint_id, language)
-    given = {name: _plain(value) for name, value in arguments.items() if value is not None}
+    given = {name: one for name, value in arguments.items() if (one := _plain(value)) is not None}
+    signature = inspect.signature(check)
     try:
-        bound = inspect.signature(check).bind(text, **given)
-    except TypeError as error:
-        raise UndecidedError(f"the arguments of {constraint_id!r} cannot be read: {error}") from None
-    try:
+        bound = signature.bind(_comparable(text), **given)
+        for name in given:
+            bound.arguments[name] = _typed(given[name], signature.parameters[name])
         return check(*bound.args, **bound.kwargs)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise UndecidedError(f"the arguments of {constraint_id!r} cannot be read: {error}") from None
 
 
 def _plain(value: object) -> object:
-    """Return a whole float as an integer, because Parquet tables hold counts as floats."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Return a whole float as an integer and NaN as None, because Parquet tables hold counts as floats."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else int(value) if value.is_integer() else value
+    return _comparable(value) if isinstance(value, str) else value
+
+
+def _comparable(text: str) -> str:
+    """Return ``text`` with composed letters and straight apostrophes, so that equal texts are equal in any spelling."""
+    return unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u02bc", "'")
+
+
+def _typed(value: object, parameter: inspect.Parameter) -> object:
+    """Return an argument as its check expects it; a text as a list of one. Raises ``ValueError`` if it has no use."""
+    if parameter.annotation == "Sequence[str]":
+        several = [value] if isinstance(value, str) else value
+        is_empty = not several and parameter.default is inspect.Parameter.empty
+        if not isinstance(several, Sequence) or is_empty or not all(isinstance(one, str) and one for one in several):
+            raise ValueError(f"{parameter.name} is {value!r:.80}; expected a list of texts that are not empty")
+        return [_comparable(one) for one in several]
+    if isinstance(value, bool) and parameter.annotation.split(" ")[0] in ("int", "float"):
+        raise ValueError(f"{parameter.name} is {value}; expected a number")
+    return value

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
-from bestofn.verifiers.constraints.catalogue import constraint
+from bestofn.verifiers.constraints.catalogue import UndecidedError, constraint
 from bestofn.verifiers.constraints.languages import not_in_other_language, written_in
 from bestofn.verifiers.constraints.relations import compare, unless
 from bestofn.verifiers.constraints.texts import counted_words, sentences, tokens, whole
+from bestofn.verifiers.structured.findings import SpecificationError, SyntaxProblemError
+from bestofn.verifiers.structured.parsing import parse
 
 RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
 DOUBLE_QUOTES = '"“”„«»＂'
@@ -168,10 +169,17 @@ def number_of_sections(text: str, section_spliter: str, num_sections: int, relat
 @constraint("detectable_format:json_format")
 def is_json(text: str) -> str:
     """The whole response is JSON; a Markdown fence around it is allowed."""
+    return json_problem(FENCE.sub("", text.strip()).strip())
+
+
+def json_problem(text: str) -> str:
+    """Return why ``text`` is not JSON with one meaning; "" if it is. Raises ``UndecidedError`` if it cannot be read."""
     try:
-        json.loads(FENCE.sub("", text.strip()).strip())
-    except (ValueError, RecursionError) as error:
-        return f"the response is not JSON: {error}"
+        parse(text, "json", {})
+    except SyntaxProblemError as error:
+        return f"the response is {error}"
+    except SpecificationError as error:
+        raise UndecidedError(str(error)) from None
     return ""
 
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Sequence
 
 from bestofn.sandbox.tools.linear_regex import PatternError, find_all
 from bestofn.verifiers.constraints import texts
 from bestofn.verifiers.constraints.catalogue import UndecidedError, constraint
+from bestofn.verifiers.constraints.ifeval import json_problem
 from bestofn.verifiers.constraints.languages import written_in
 from bestofn.verifiers.constraints.relations import between, unless
 
 ITEMS = {"bullet": r"(?m)^(?![^\S\n]*(?:[-*]\s*){3,}$)[^\S\n]*[-*+•・]\s+\S", "numbered": r"(?m)^[^\S\n]*\d+[.)]\s+\S"}
 TABLE_ROW = re.compile(r"(?m)^[^\S\n]*\|.+\|\s*$\n^[^\S\n]*\|[\s:|-]+\|\s*$|^.+\|.+$\n^[\s:-]+\|[\s:|-]+$")
+CODE = re.compile(r"(?ms)^[^\S\n]*(`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^[^\S\n]*\1|.*\Z)")
+"""A fenced block of code, in which ``#`` and ``-`` are no headings and no list markers."""
 CASES: dict[str, Callable[[str], bool]] = {
     "lower": str.islower,
     "upper": str.isupper,
@@ -129,11 +131,7 @@ def language(text: str, language: str) -> str:
 def is_json(text: str, fence: bool = True) -> str:
     """The whole response is JSON. ``fence`` allows a Markdown fence around it."""
     body = re.sub(r"\A```(?:json)?\s|```\Z", "", text.strip(), flags=re.IGNORECASE) if fence else text
-    try:
-        json.loads(body)
-    except (ValueError, RecursionError) as error:
-        return f"the response is not JSON: {error}"
-    return ""
+    return json_problem(body)
 
 
 @constraint("format")
@@ -163,7 +161,8 @@ def sections(
     exactly: float | None = None,
 ) -> str:
     """The response has headings in Markdown: the given ones in this order, and as many as required."""
-    given = [heading.strip().rstrip("#: ").lower() for heading in re.findall(r"(?m)^[^\S\n]*#{1,6}\s+(.+)$", text)]
+    found = re.findall(r"(?m)^[^\S\n]*#{1,6}\s+(.+)$", CODE.sub("", text))
+    given = [heading.strip().rstrip("#: ").lower() for heading in found]
     problem = _in_order([heading.lower() for heading in headings], given)
     if problem or (min, max, exactly) == (None, None, None):
         return problem
@@ -187,7 +186,7 @@ def lists(
     """The response has ``bullet`` or ``numbered`` items as often as required."""
     if kind not in ITEMS:
         raise ValueError(f"the kind is {kind!r}; expected {', '.join(ITEMS)}")
-    return between(len(re.findall(ITEMS[kind], text)), f"{kind} items", min, max, exactly)
+    return between(len(re.findall(ITEMS[kind], CODE.sub("", text))), f"{kind} items", min, max, exactly)
 
 
 @constraint("order")

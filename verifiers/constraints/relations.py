@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 
@@ -33,12 +34,16 @@ def compare(count: int, relation: str, bound: float, unit: str) -> str:
 def between(count: int, unit: str, least: float | None, most: float | None, exactly: float | None = None) -> str:
     """Return why ``count`` is outside the bounds; "" if it is inside. A bound of None does not count.
 
-    Raises ``ValueError`` if no bound is given.
+    Raises ``ValueError`` if no bound is given, or if no count can be inside the bounds.
     """
     bounds = {"at least": least, "at most": most, "exactly": exactly}
     given = {relation: bound for relation, bound in bounds.items() if bound is not None}
     if not given:
         raise ValueError("no bound is given; expected min, max or exactly")
+    lowest = max(bound for bound in (0, least, exactly) if bound is not None)
+    highest = min(bound for bound in (math.inf, most, exactly) if bound is not None)
+    if lowest > highest:
+        raise ValueError(f"no count is {' and '.join(f'{relation} {bound:g}' for relation, bound in given.items())}")
     problems = (compare(count, relation, bound, unit) for relation, bound in given.items())
     return next((problem for problem in problems if problem), "")
 

@@ -85,7 +85,10 @@ def _of_object(item: Mapping[str, Any], language: str) -> list[Constraint]:
         return [_named(*from_prompt(str(kind), prompt), language) for kind in item["kinds_of_tulu"]]
     for group in GROUPS:
         if group in item and len(item) == 1:
-            return [Constraint(group, group=group, parts=tuple(read_constraints(item[group], language)))]
+            parts = tuple(read_constraints(item[group], language))
+            if not parts:
+                raise SpecError(f"the group {group!r} has no constraints")
+            return [Constraint(group, group=group, parts=parts)]
     if "id" not in item:
         raise SpecError(f"a constraint has the keys {', '.join(map(str, item))}; expected 'id'")
     arguments = item["kwargs"] if "kwargs" in item else {key: value for key, value in item.items() if key != "id"}

@@ -279,6 +279,18 @@ def test_the_kinds_of_the_papers_are_complete() -> None:
         ("length_constraints:number_words", {"num_words": 3, "relation": "nearly"}),
         ("length_constraints:number_words", {"num_words": "many", "relation": "at least"}),
         ("words", {}),
+        ("words", {"max": True}),
+        ("words", {"max": float("nan")}),
+        ("words", {"max": -1}),
+        ("words", {"min": 5, "max": 2}),
+        ("words", {"exactly": 5, "max": 2}),
+        ("contains", {"texts": []}),
+        ("contains", {"texts": [""]}),
+        ("forbids", {"texts": []}),
+        ("one_of", {"options": []}),
+        ("order", {"texts": []}),
+        ("keywords:existence", {"keywords": []}),
+        ("keywords:forbidden_words", {"forbidden_words": [""]}),
         ("case", {"case": "camel"}),
         ("matches", {"pattern": "("}),
         ("language", {"language": "tlh"}),
@@ -290,6 +302,27 @@ def test_the_kinds_of_the_papers_are_complete() -> None:
 def test_what_cannot_be_decided_is_said(name: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(UndecidedError):
         run_check(name, "en", "防災の力。備えました。" if "nominal" in name else "zyx", arguments)
+
+
+@pytest.mark.parametrize("name", ["contains", "forbids", "order", "one_of"])
+def test_one_text_is_a_list_of_one(name: str) -> None:
+    key = "options" if name == "one_of" else "texts"
+    for text in ("blue", "a bee"):
+        assert run_check(name, "en", text, {key: "blue"}) == run_check(name, "en", text, {key: ["blue"]})
+    assert run_check("forbids", "en", "blue", {"texts": "blue"})
+    assert run_check("keywords:existence", "en", "b l u e", {"keywords": "blue"})
+
+
+@pytest.mark.parametrize(
+    ("text", "other"), [("caf\u00e9", "cafe\u0301"), ("it\u2019s", "it's"), ("l'eau", "l\u2019eau")]
+)
+def test_two_spellings_of_a_text_are_equal(text: str, other: str) -> None:
+    assert not run_check("contains", "en", text, {"texts": [other]})
+    assert run_check("forbids", "en", text, {"texts": [other]})
+    assert not run_check("keywords:existence", "en", text, {"keywords": [other]})
+    assert run_check("keywords:forbidden_words", "en", text, {"forbidden_words": [other]})
+    for name in ("starts", "ends"):
+        assert not run_check(name, "en", text, {"text": other})
 
 
 def test_whole_floats_and_nulls_of_tables_are_read() -> None:

@@ -125,6 +125,8 @@ def test_the_forms_of_the_datasets_mean_the_same(value: object) -> None:
         [{"words": 3}],
         {"instruction_id_list": ["a", "b"], "kwargs": [{}]},
         [{"id": "a", "kwargs": 3}],
+        [{"all": []}],
+        [{"none": []}],
     ],
 )
 def test_constraints_that_cannot_be_read_are_refused(value: object) -> None:
