@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -125,7 +125,7 @@ class HttpReward:
             raise
         except ProviderError as error:
             return [Score(None, {"error": f"{type(error).__name__}: {error}"})] * count
-        return [score_in(reply, place, key) for place in range(count)]
+        return scores_in(reply, count, key)
 
     async def _post(self, path: str, body: JsonObject) -> JsonObject:
         """Send one request and return the reply; a failed request is retried on the next server.
@@ -178,19 +178,27 @@ def _prompt_text(query: Query) -> str:
     return conversation_text(query)
 
 
-def score_in(reply: object, place: int, key: str) -> Score:
-    """Return the score of the answer with the index ``place`` in ``reply``.
+def scores_in(reply: object, count: int, key: str) -> list[Score]:
+    """Return the scores of ``count`` answers from ``reply``. A value is None if there is no finite number for it.
 
-    The value is None if ``reply`` contains no finite number for this answer.
+    All values are None if the indices are not distinct numbers from 0: the scores may belong to other answers.
     """
     data = reply.get("data") if isinstance(reply, Mapping) else None
     listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
-    row = {row.get("index", at): row for at, row in enumerate(listed)}.get(place, {})
+    indices = [row.get("index", at) for at, row in enumerate(listed)]
+    if not all(type(index) is int and 0 <= index < count for index in indices) or len(set(indices)) < len(indices):
+        error = f"the reward service has the indices {indices!r:.200}; expected each of 0 to {count - 1} once"
+        return [Score(None, {"error": error})] * count
+    rows = dict(zip(indices, listed, strict=True))
+    return [_score_in(rows.get(place, {}), place, key) for place in range(count)]
+
+
+def _score_in(row: JsonObject, place: int, key: str) -> Score:
     value = row.get(key)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if value is None and row.get("error"):
         return Score(None, {"error": f"the reward service: {row['error']}"})
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return Score(None, {"error": f"data[{place}].{key} of the reward service is {value!r}; expected one number"})
     return Score(float(value))

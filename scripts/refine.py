@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, OutageError
 from bestofn.scripts.catalogue import REFINE
 
 if TYPE_CHECKING:
@@ -50,9 +51,16 @@ def refine(arguments: Arguments) -> str:
             rules, sampling.temperature, sampling.max_tokens, share, basis="scores", reward=refiner.reward.name
         )
         refined = refined_rows(nested(parts), refiner, rules, opened.loop.run)
+        first = list(itertools.islice(refined, 1))
+        if not first and refiner.problems:
+            raise OutageError(
+                f"no answer was revised, and {len(refiner.problems):,} requests gave no usable reply. "
+                f"The first problem: {refiner.problems[0][:300]}\n"
+                "Choose another model, or repair its service. No file was written."
+            )
         facts = {"spending": dict(opened.ledger.totals())}
-        described = write_refined_run(refined, run, out, settings, facts)
-    return _summary(described, refiner.counts, out)
+        described = write_refined_run(itertools.chain(first, refined), run, out, settings, facts)
+    return _summary(described, refiner, out)
 
 
 def _built(objects: ObjectBuilder, config: JsonObject, arguments: Arguments) -> tuple[Refiner, Pairing, JsonObject]:
@@ -74,8 +82,8 @@ def _built(objects: ObjectBuilder, config: JsonObject, arguments: Arguments) -> 
     return refiner, objects.build(config["pairs"], "pairs"), config
 
 
-def _summary(described: JsonObject, counts: Mapping[str, int], out: Path) -> str:
-    views = described["views"]
+def _summary(described: JsonObject, refiner: Refiner, out: Path) -> str:
+    views, counts = described["views"], refiner.counts
     pairs = sum(count for name, count in views.items() if name.startswith("dpo"))
     moves = {name: count for name, count in counts.items() if " -> " in name}
     lines = [
@@ -83,6 +91,7 @@ def _summary(described: JsonObject, counts: Mapping[str, int], out: Path) -> str
     ]
     lines += [f"  {name:<20} {count:,}" for name, count in sorted(moves.items(), key=lambda item: -item[1])]
     lines += [f"{count:,} {name}." for name, count in counts.items() if name not in moves]
+    lines += [f"The first problem: {problem[:300]}" for problem in refiner.problems[:1]]
     if pairs:
         lines.append(f"Train on them: bestofn train dpo {out}")
     return "\n".join(lines)

@@ -24,6 +24,7 @@ from bestofn.builders.analysis.pools import QUERIES_AT_ONCE
 from bestofn.builders.analysis.query_records import CandidateRecord, QueryRecord, query_records
 from bestofn.builders.analysis.run_figures import truth_of_best
 from bestofn.builders.analysis.score_curves import ScoreAnalysis, ScoreCurves, gold_scores, scored_samples
+from bestofn.builders.errors import SourceError
 from bestofn.builders.statistics import estimators, intervals
 from bestofn.builders.statistics.proportions import mcnemar
 
@@ -130,7 +131,7 @@ def analyze(
     ``read`` is the maximum number of disagreements. The disagreements with the largest reward gaps are returned.
     ``ks`` are the values of k; empty means powers of two. ``gold`` is a run of the same candidates with another reward.
 
-    Raises ``SourceError`` if ``path`` has no candidates table.
+    Raises ``SourceError`` if ``path`` has no candidates table, or if ``gold`` has no scores of its candidates.
     """
     sizes: Counter[int] = Counter()  # candidates per query that count towards pass@k -> number of queries
     scored: Counter[int] = Counter()  # samples per query with a score -> number of queries
@@ -148,7 +149,12 @@ def analyze(
         while batch := list(itertools.islice(queries, QUERIES_AT_ONCE)):
             over_k.add(batch)
             by_score.add(batch)
-    curves = over_k.to_json(resamples=resamples)
+    curves, scores = over_k.to_json(resamples=resamples), by_score.to_json(resamples=resamples)
+    if gold and not (scores and scores["gold"]):
+        raise SourceError(
+            f"no query of {path} has a score by its reward and a score in {gold} for each sample. Expected a run of "
+            "the same candidates with another reward."
+        )
     return {
         "run": path.name,
         "queries": sizes.total(),
@@ -159,7 +165,7 @@ def analyze(
         "reward": reward.accuracy(),
         "over_optimisation": over_optimization(curves),
         "disagreements": disagreements.widest(),
-        "scores": by_score.to_json(resamples=resamples),
+        "scores": scores,
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bestofn.builders.concurrency.tasks import run_together
-from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run, row_boundary
+from bestofn.builders.errors import ProviderError, names_failed_request, raise_if_it_stops_the_run, row_boundary
 from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
 from bestofn.builders.formats.judge_request import conversation_text, judge_replies, judge_request
 from bestofn.builders.pairing.basis import relies_on
@@ -54,6 +54,8 @@ class Refiner:
     most: int = 2
     max_tokens: int = 1_500
     counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    """Why requests gave no feedback and no revision, in order."""
 
     @functools.cached_property
     def _score(self) -> ScoreCandidates:
@@ -133,7 +135,9 @@ class Refiner:
         request = judge_request(SYSTEM, material, instruction, SCHEMA, max_tokens=self.max_tokens)
         (reply,) = await judge_replies(self.critic, request, [answer])
         if isinstance(reply, str):
-            self.counts["feedback that could not be read"] += 1
+            failed = names_failed_request(reply)
+            self.counts["requests for feedback that failed" if failed else "feedback that could not be read"] += 1
+            self.problems.append(reply)
             return ""
         if not reply["faulty"] or not reply["feedback"].strip():
             self.counts["answers in which the judge found no fault"] += 1
@@ -151,6 +155,7 @@ class Refiner:
         raise_if_it_stops_the_run(drawn)
         if isinstance(drawn, ProviderError):
             self.counts["revisions whose request failed"] += 1
+            self.problems.append(f"the request for a revision failed: {type(drawn).__name__}: {drawn}")
             return None
         return _candidate(drawn, candidate, seed_of(request.sampling, 0, 0))
 

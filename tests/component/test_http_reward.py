@@ -126,3 +126,20 @@ def test_a_number_that_is_none_is_no_value() -> None:
     found = ask(odd, style="score")
     assert [one.value for one in found] == [1.0, None, None]
     assert "nan" in found[1].parts["error"]
+
+
+@pytest.mark.parametrize("indices", [(1, 2, 3), (0, 0, 1), ("0", "1", "2"), (False, 1, 2), ([0], 1, 2)], ids=str)
+def test_scores_with_other_indices_are_assigned_to_no_answer(indices: Any) -> None:
+    async def numbered(request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"index": index, "score": 1.0} for index in indices]})
+
+    found = ask(numbered, style="score")
+    assert [one.value for one in found] == [None] * 3
+    assert "expected each of 0 to 2 once" in found[0].parts["error"]
+
+
+def test_a_number_too_large_for_a_float_is_no_score() -> None:
+    async def huge(request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"score": 10**400}, {"score": 1.0}, {"score": 2.0}]})
+
+    assert [one.value for one in ask(huge, style="score")] == [None, 1.0, 2.0]

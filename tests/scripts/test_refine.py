@@ -11,7 +11,7 @@ from datasets import load_dataset
 
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, OutageError
 from bestofn.builders.run import manifest
 from bestofn.scripts.catalogue import REFINE
 from bestofn.scripts.refine import refine
@@ -62,3 +62,17 @@ def test_wrong_settings_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             refine(parse(REFINE, [str(run), *words]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Answer({"error": {"message": "bad model"}}, status=400), "bad model"),
+        (chat_answer("no object"), "gave no usable reply. The first problem: .*object"),
+    ],
+)
+def test_a_model_that_gives_no_usable_reply_ends_the_command(tmp_path: Path, answer: Answer, problem: str) -> None:
+    run = write_run(tmp_path / "run", count=8, tools=False)
+    with WireServer(lambda sent: answer) as server, pytest.raises(OutageError, match=problem):
+        refine(parse(REFINE, [str(run), "verifier=math", "sandbox=none", "test_share=0", *server.provider]))
+    assert not (tmp_path / "run-refined").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.analysis.best_of_n import BestOfN, analyze
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Row
 from bestofn.scripts.analyze import main, values_of_k
 from tests.runs import write_run
@@ -97,3 +97,9 @@ def test_other_values_of_k_are_refused() -> None:
     for text in ("[0,1]", "[a]", "1.5"):
         with pytest.raises(ConfigError, match="expected numbers of samples"):
             values_of_k(text)
+
+
+def test_a_gold_run_of_other_candidates_is_refused(tmp_path: Path) -> None:
+    proxy = scored_run(tmp_path / "proxy", [0.1, 0.2], [0.3, 0.4])
+    with pytest.raises(SourceError, match="Expected a run of the same candidates"):
+        analyze(proxy, resamples=10, gold=scored_run(tmp_path / "gold", [0.1, None], [None, 0.4]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import ServiceError
+from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.records import (
     Candidate,
@@ -202,3 +202,14 @@ def test_an_answer_whose_verification_failed_is_not_revised() -> None:
     found, refiner = refined(model, made)
     assert (found, model.asked) == (None, [])
     assert refiner.counts == {"answers whose verification failed": 3}
+
+
+def test_a_failed_request_for_feedback_is_no_unreadable_reply() -> None:
+    class Refused(Model):
+        async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Any]:
+            return [RequestError("bad model", status=400)]
+
+    found, refiner = refined(Refused([]), row("It is 40."))
+    assert found is None
+    assert refiner.counts == {"requests for feedback that failed": 1}
+    assert "bad model" in refiner.problems[0]
