@@ -17,7 +17,7 @@ from bestofn.verifiers.short_answer.formulas import ELEMENTS
 ARROW = re.compile(r"<?[-=–—]+>|<->|[→⟶⇌⇄↔]|\\(?:long|x)?rightarrow|\\to\b|\\rightleftharpoons|(?<=\s)=(?=\s)")
 SPELLING = re.compile(r"\\(?:mathrm|text|ce|mathbf|left|right|boxed|quad)|\\[,;:! ()\[\]]|[${}_]|\*\*|`")
 STATE = re.compile(r"\s*[\[(](?:s|l|g|aq)[\])]$")
-COEFFICIENT = re.compile(r"(\d+/\d+|\d+(?:\.\d+)?)\s*\*?\s*(?=[A-Z(\[e])")
+COEFFICIENT = re.compile(r"(\d+/0*[1-9]\d*|\d+(?:\.\d+)?)\s*\*?\s*(?=[A-Z(\[e])")
 PART = re.compile(r"([A-Z][a-z]?)(\d*)|([(\[])|[)\]](\d*)")
 CHARGE = re.compile(r"\^?\(?(\d*)([+-])\)?$|\^([+-])(\d*)$")
 RAISED = re.compile(r"[⁰¹²³⁴-⁹]*[⁺⁻]")

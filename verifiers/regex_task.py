@@ -20,7 +20,13 @@ INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)")
 SLASHES = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 QUOTED = re.compile(r"[rR]?(['\"])(.*)\1", re.DOTALL)
 LABEL = re.compile(r"(?i)^(?:the\s+)?(?:final\s+)?(?:regex|pattern|answer|regular expression)(?:\s+is)?\s*:\s*")
+CODE = re.compile(
+    r"(?m)^[^\S\n]*(?:import|from|const|let|var|def|print)\b|\bre\.\w+\(|RegExp\("
+    r"|^[^\S\n]*\w+[^\S\n]*=[^\S\n]*(?:[rR]?['\"]|/)"
+)
+PROSE = re.compile(r"(?<!\S)[A-Za-z]+(?:['’][a-z]+)?[.,]?(?!\S)")
 MOST_PATTERN = 2_000
+MOST_PATTERNS = 20
 
 
 class RegexVerifier:
@@ -49,20 +55,34 @@ class RegexVerifier:
             reason = "there are no worker processes" if texts else "the query has no texts to match"
             return Verdict("abstain", 0.0, reason, self.name)
         pattern, flags = pattern_of(candidate.text)
-        outcome, rule = await self._decide(self.workers, pattern, flags, query.reference.checks or {})
+        check = dict((query.reference.checks or {})["regex"])
+        outcome, rule = await self._decide(self.workers, pattern, flags, check)
+        if outcome == "fail" and pattern:
+            doubt = await self._doubt(self.workers, candidate.text, check)
+            outcome, rule = ("abstain", doubt) if doubt else (outcome, rule)
         seconds = time.perf_counter() - started
         detail = {"rule": rule.split(":")[0], "pattern": pattern}
         return calibrated(Verdict(outcome, 0.0, rule, self.name, detail, seconds))
 
-    async def _decide(
-        self, workers: Workers, pattern: str, flags: str, checks: Mapping[str, Any]
-    ) -> tuple[Outcome, str]:
+    async def _doubt(self, workers: Workers, text: str, check: dict[str, Any]) -> str:
+        """Return why another text than the last one may be the pattern that the answer gives; "" if none may be it."""
+        if _is_within_code_or_prose(text):
+            return "unread: the pattern is not marked in the answer"
+        others = _earlier_patterns(text)
+        if len(others) > MOST_PATTERNS:
+            return f"several: the answer gives more than {MOST_PATTERNS} patterns"
+        for pattern, flags in others:
+            if (await self._decide(workers, pattern, flags, check))[0] != "fail":
+                return f"several: the last pattern is wrong, but {pattern[:80]!r} before it may be meant"
+        return ""
+
+    async def _decide(self, workers: Workers, pattern: str, flags: str, check: dict[str, Any]) -> tuple[Outcome, str]:
         if not pattern:
             return "fail", "no pattern was found in the answer"
         if len(pattern) > MOST_PATTERN:
             return "abstain", "the pattern is too long"
         try:
-            problem = await workers.call(first_problem, pattern, flags, dict(checks["regex"]), timeout_s=self.timeout_s)
+            problem = await workers.call(first_problem, pattern, flags, check, timeout_s=self.timeout_s)
         except ProcessorTimeError:
             return "fail", "too slow: the pattern needs too much processor time for the texts"
         except TimeoutError:
@@ -74,14 +94,39 @@ class RegexVerifier:
 
 def pattern_of(text: str) -> tuple[str, str]:
     """Return the pattern that an answer gives, and its flags, such as ``i`` in ``/a/i``."""
-    fences, inline = FENCE.findall(text), INLINE.findall(text)
+    marked = _marked_texts(text)
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    part = fences[-1] if fences else inline[-1][1] if inline else LABEL.sub("", lines[-1].strip()) if lines else ""
+    return _read_pattern(marked[-1] if marked else LABEL.sub("", lines[-1].strip()) if lines else "")
+
+
+def _marked_texts(text: str) -> list[str]:
+    """Return the fenced blocks of an answer; without any, its texts in backticks."""
+    return FENCE.findall(text) or [part for _, part in INLINE.findall(text)]
+
+
+def _read_pattern(part: str) -> tuple[str, str]:
     part = part.strip()
     slashes, quoted = SLASHES.fullmatch(part), QUOTED.fullmatch(part)
-    if slashes and (not fences or "\n" not in part):
+    if slashes and "\n" not in part:
         return slashes.group(1), slashes.group(2)
     return (quoted.group(2) if quoted else part), ""
+
+
+def _earlier_patterns(text: str) -> list[tuple[str, str]]:
+    """Return the further patterns that may be meant: often, the parts of a pattern are explained after it."""
+    parts = dict.fromkeys(
+        _read_pattern(part) for part in FENCE.findall(text) + [part for _, part in INLINE.findall(text)]
+    )
+    return [found for found in parts if found[0] and found != pattern_of(text)]
+
+
+def _is_within_code_or_prose(text: str) -> bool:
+    """Return whether the last text is code around a pattern, or a sentence, so that it says nothing if it is wrong."""
+    marked = _marked_texts(text)
+    if marked:
+        return bool(FENCE.search(text)) and bool(CODE.search(marked[-1]))
+    last = text.strip().splitlines()[-1].strip()
+    return len(PROSE.findall(last)) > 2 and not LABEL.match(last)
 
 
 def first_problem(pattern: str, flags: str, check: Mapping[str, Any]) -> str:

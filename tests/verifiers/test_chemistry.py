@@ -37,6 +37,7 @@ def verdict(check: object, text: str) -> Verdict:
         (METHANE, "1/2 CH4 + O2 = 1/2 CO2 + H2O", "pass"),
         (METHANE, "Unbalanced: CH4 + O2 -> CO2 + H2O\nBalanced: CH4 + 2O2 -> CO2 + 2H2O", "pass"),
         (METHANE, "CH4 + O2 -> CO2 + H2O", "fail"),
+        (METHANE, "1/0 CH4 + O2 -> CO2 + H2O", "abstain"),
         (METHANE, "2 CH4 + 3 O2 -> 2 CO + 4 H2O", "fail"),
         (METHANE, "CO2 + 2 H2O -> CH4 + 2 O2", "fail"),
         (METHANE, "Methane burns.", "abstain"),

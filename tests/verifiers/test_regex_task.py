@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from bestofn.builders.protocols import verified_by
+from bestofn.builders.protocols import Workers, verified_by
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.regex_task import RegexVerifier, first_problem, pattern_of
@@ -72,3 +74,33 @@ def test_a_check_without_texts_is_not_reached(check: object) -> None:
     assert verified_by(verifier, query(check)) == ""
     assert verified_by(RegexVerifier(), query(DATE)) == ""
     assert asyncio.run(verifier.verify(query(check), Candidate(0))).outcome == "abstain"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("The regex is `^a$`.\n\n- `^`: the beginning\n- `$`: the end", "abstain"),
+        ("```\n^a$\n```\nTest it:\n```\na matches\n```", "abstain"),
+        ("`^a$` matches `a`; write it as:\n```\nb\n```", "abstain"),
+        ("```python\nimport re\nre.fullmatch(r'a', text)\n```", "abstain"),
+        ("```js\nconst pattern = /^a$/;\n```", "abstain"),
+        ("I do not know it.", "abstain"),
+        ("Use `b+` or `c+`.", "fail"),
+        ("First `b`, then `a`.", "pass"),
+        ("```\nb\n```", "fail"),
+        ("b", "fail"),
+        ("The regex is: b", "fail"),
+        ("`x` " * 3, "fail"),
+        (" ".join(f"`x{number}`" for number in range(30)), "abstain"),
+    ],
+)
+def test_a_wrong_last_text_fails_only_if_no_other_may_be_meant(text: str, outcome: str) -> None:
+    class Here:
+        """Calls the function in this process."""
+
+        async def call(self, function: Callable[..., object], *arguments: object, timeout_s: float) -> object:
+            return function(*arguments)
+
+    check = {"matches": ["a"], "rejects": ["b", "ab"]}
+    candidate = Candidate(0, ({"role": "assistant", "content": text},))
+    assert asyncio.run(RegexVerifier(cast("Workers", Here())).verify(query(check), candidate)).outcome == outcome
