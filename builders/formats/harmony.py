@@ -26,6 +26,11 @@ _CLOSING = ("<|end|>", *ENDS)
 _MARK = re.compile("(" + "|".join(map(re.escape, MARKS)) + ")")
 _ROLES = ("system", "developer", "user", "assistant")
 _RECIPIENT = re.compile(r"(?:^|\s)to=(\S+)")
+_WITH_MARKS = re.compile(
+    r"\A\s*+(?:assistant|analysis|commentary|final)?\s*+(?:to=[^\s<]++)?\s*+<\|(?:start|channel|message|constrain)\|>"
+    r"|<\|(?:end|call|return)\|>\s*+<\|start\|>assistant"
+)
+"""The start of an answer, or the end of a message before the next one. Other texts only mention the special tokens."""
 _WITHOUT_MARKS = re.compile(
     r"\A(?:analysis(?=[A-Z])|commentary to=functions\."
     r"|(?:analysis|commentary)(?=\S.*?assistant(?:final|commentary)\S))",
@@ -111,7 +116,7 @@ def harmony_turn(text: str) -> HarmonyTurn | None:
 
     Servers that decode without special tokens return ``analysis…assistantfinal…``. This form is recognised too.
     """
-    if "<|channel|>" in text or ("<|start|>assistant" in text and "<|message|>" in text):
+    if _WITH_MARKS.search(text) and ("<|channel|>" in text or "<|message|>" in text):
         messages = parse(text.strip()).messages
     elif _WITHOUT_MARKS.match(text):
         messages = tuple(_without_marks(text))

@@ -398,3 +398,22 @@ def test_the_parts_of_an_answer() -> None:
         {"role": "assistant", "channel": "final", "content": "It is 2."},
     ]
     assert answer_parts("<think>Hm</think>2").thinking == "Hm"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The token <|channel|> opens a channel. The answer is 42.",
+        "Use `<|channel|>final<|message|>hi<|end|>` in a prompt.",
+        "A prompt ends with <|start|>assistant and a content begins with <|message|>.",
+    ],
+)
+def test_an_answer_about_the_format_is_not_in_the_format(text: str) -> None:
+    assert harmony_turn(text) is None
+
+
+@pytest.mark.parametrize("start", ["We add. ", "analysis<|message|>We add. ", "<|channel|>analysis<|message|>We add. "])
+def test_an_answer_may_begin_after_any_part_of_the_first_header(start: str) -> None:
+    turn = harmony_turn(f"{start}<|end|><|start|>assistant<|channel|>final<|message|>42<|return|>")
+    assert turn
+    assert turn.text == "42"
