@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bestofn.builders.formats.listed_texts import listed_texts
 from bestofn.builders.formats.tool_calls import call_name
 from bestofn.builders.records import Candidate, JsonObject, Query, Tool, Verdict, content_text
 from bestofn.verifiers.tool_matching import match
@@ -89,8 +90,7 @@ def expected_of(query: Query) -> Expected | None:
     if actions is not None and not (isinstance(actions, list | tuple) and all(map(_is_action, actions))):
         return None
     calls = None if actions is None else tuple(_actions(actions))
-    outputs = tuple(map(str, check.get("outputs") or ()))
-    return Expected(state, calls, tuple(map(str, check.get("changing") or ())), outputs)
+    return Expected(state, calls, listed_texts(check.get("changing")), listed_texts(check.get("outputs")))
 
 
 def _is_action(action: object) -> bool:

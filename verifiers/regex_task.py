@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bestofn.builders.formats.listed_texts import listed_texts
 from bestofn.builders.protocols import Workers
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.sandbox.workers import ProcessorTimeError
@@ -136,12 +137,12 @@ def first_problem(pattern: str, flags: str, check: Mapping[str, Any]) -> str:
     except (re.error, RecursionError, OverflowError) as error:
         return f"invalid: {pattern!r:.200} is not a regular expression of Python ({error})"
     method = compiled.search if check.get("how") == "search" else compiled.fullmatch
-    for text in check.get("matches") or ():
-        if method(str(text)) is None:
-            return f"misses: the pattern does not match {str(text)[:80]!r}"
-    for text in check.get("rejects") or ():
-        if method(str(text)) is not None:
-            return f"accepts: the pattern matches {str(text)[:80]!r}"
+    for text in listed_texts(check.get("matches")):
+        if method(text) is None:
+            return f"misses: the pattern does not match {text[:80]!r}"
+    for text in listed_texts(check.get("rejects")):
+        if method(text) is not None:
+            return f"accepts: the pattern matches {text[:80]!r}"
     return ""
 
 
@@ -150,4 +151,4 @@ def _texts(query: Query) -> Sequence[object]:
     check = (query.reference.checks or {}).get("regex")
     if not isinstance(check, Mapping) or check.get("how", "fullmatch") not in ("fullmatch", "search"):
         return ()
-    return [*(check.get("matches") or ()), *(check.get("rejects") or ())]
+    return [*listed_texts(check.get("matches")), *listed_texts(check.get("rejects"))]

@@ -124,3 +124,9 @@ def test_any_dialogue_gets_a_verdict(parts: list[Any]) -> None:
     written = [part if isinstance(part, str) else (part[0], json.dumps(part[1])) for part in parts]
     for check in ({"state": {}}, {"actions": [{"name": "f", "arguments": {}}]}):
         assert verdict(dialogue(*written), check, [UPDATE]).outcome in ("pass", "fail", "abstain")
+
+
+@pytest.mark.parametrize(("text", "outcome"), [("You get 148.", "pass"), ("1, 4 and 8", "fail")])
+@pytest.mark.parametrize("outputs", ["148", 148, ["148"]])
+def test_one_output_is_a_list_of_one(outputs: object, text: str, outcome: str) -> None:
+    assert verdict(dialogue(text), {"actions": [], "outputs": outputs}).outcome == outcome

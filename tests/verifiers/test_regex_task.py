@@ -46,6 +46,9 @@ def test_the_pattern_of_an_answer(text: str, pattern: str, flags: str) -> None:
         (r"\d{4}-\d\d-\d\d", "", {**DATE, "how": "search"}, "accepts"),
         ("A", "i", {"matches": ["a"]}, ""),
         ("(", "", DATE, "invalid"),
+        ("ab", "", {"matches": "ab", "rejects": "ba"}, ""),
+        ("a|b", "", {"matches": "ab"}, "misses"),
+        ("12", "", {"matches": 12}, ""),
     ],
 )
 def test_texts_decide(pattern: str, flags: str, check: dict, problem: str) -> None:
