@@ -11,6 +11,7 @@ import base64
 import json
 import os
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote, unquote
 
@@ -23,22 +24,24 @@ LEAST = 8  # shorter values are not remembered, because they occur in ordinary t
 _HEADERS = re.compile(r"(?i)headers?$")
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|apikey)\s+")
 _NO_CREDENTIALS = ("PWD", "OLDPWD")  # environment variables with the name of a password and another meaning
-_remembered: dict[str, bytes] = {}  # credential -> its UTF-8 bytes, the longest credential first
+_remembered: Mapping[str, bytes] = {}  # credential -> its UTF-8 bytes, the longest credential first; never changed
+_replacing = threading.Lock()  # held while ``_remembered`` is replaced
 
 
 def remember(values: Iterable[str]) -> None:
     """Remember credentials of this process, so that they are masked wherever they occur.
 
     A value is remembered if it cannot be an ordinary word: at least ``LEAST`` characters, and either digits and
-    letters, or twice as many characters.
+    letters, or twice as many characters. Other threads mask all credentials also during the call.
     """
+    global _remembered
     for value in values:
         secret = _SCHEME.sub("", value.strip())
         mixed = any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))
         if len(secret) >= (LEAST if mixed else 2 * LEAST):
-            spellings = sorted({*_remembered, *_spellings(secret)}, key=lambda text: (-len(text), text))
-            _remembered.clear()
-            _remembered.update((spelling, spelling.encode("utf-8", "replace")) for spelling in spellings)
+            with _replacing:
+                spellings = sorted({*_remembered, *_spellings(secret)}, key=lambda text: (-len(text), text))
+                _remembered = {spelling: spelling.encode("utf-8", "replace") for spelling in spellings}
 
 
 def remember_config(config: object) -> None:

@@ -172,6 +172,23 @@ def test_remembered_values_are_masked_in_every_spelling() -> None:
     assert without_known(text) == "*** *** *** ***"
 
 
+def test_a_credential_is_masked_while_others_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    masked = []
+
+    class Watched(str):
+        """A credential that masks a text whenever its spellings are computed."""
+
+        def encode(self, *given: str) -> bytes:
+            masked.append(redacted_text("sent first-secret-of-a-thread-1"))
+            return super().encode(*given)
+
+    remember(["first-secret-of-a-thread-1"])
+    monkeypatch.setattr(secrets, "_spellings", lambda secret: {Watched(secret)})
+    remember(["second-secret-of-a-thread-2"])
+    assert masked == ["sent ***"]
+    assert redacted_text("second-secret-of-a-thread-2") == "***"
+
+
 def test_ordinary_words_are_not_remembered() -> None:
     remember(["EMPTY", "lm-studio", "ollama", "none", "", "password"])
     assert secrets.remembered() == []
