@@ -90,9 +90,7 @@ class CandidateTotals:
     methods: Counter[tuple[str, str]] = field(default_factory=Counter)  # (verifier and method, outcome) -> candidates
     characters: Total = field(default_factory=Total)
     seconds: Total = field(default_factory=Total)
-    models: dict[tuple[str, str], ModelCost] = field(
-        default_factory=dict
-    )  # (role, model) -> its cost; see ``by_model``
+    models: dict[tuple[str, str], ModelCost] = field(default_factory=dict)  # (role, model) -> its cost
     usd: Total = field(default_factory=Total)  # cost of the answers
     judging_usd: Total = field(default_factory=Total)  # cost of judges and rewards
     estimated: int = 0  # answers without a token count, whose cost is estimated

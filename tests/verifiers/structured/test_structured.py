@@ -138,7 +138,7 @@ def test_the_first_problem_and_its_path_are_reported(spec: dict, text: str, step
         (1.0, 1.0000000001, {}, None),
         (1.0, 1.01, {}, ""),
         (1.0, 1.01, {"absolute": 0.02}, None),
-        (1700000000, 1700000001, {}, ""),  # an id or a time, one beside the right one
+        (1700000000, 1700000001, {}, ""),  # an id or a time, one above the right one
         (1700000000, 1700000001, {"absolute": 1}, None),
         (2**53, 2**53 + 1, {}, ""),
         (1700000000, 1700000001, {"relative": 1e-9}, None),
