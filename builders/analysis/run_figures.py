@@ -66,14 +66,6 @@ class Pool(NamedTuple):
         """For each candidate with a reward: (rank of its reward, share of passes among the candidates of this rank)."""
         return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
 
-    @property
-    def best_by_reward(self) -> float | None:
-        """Share of passes among the candidates with the highest reward; None if there are no rewards."""
-        if not self.ranks:
-            return None
-        size, right = self.ranks[-1]
-        return right / size
-
 
 class QueryKind(NamedTuple):
     """The facts about the first draws of one query: the candidates from before any ``regenerate``.
@@ -264,16 +256,6 @@ class RunFigures:
         if not values.count:
             return None
         return estimators.CurvePoint(k, values.mean, *values.interval(), values.count)
-
-    def best_by_reward(self, split: str | None = None) -> float:
-        """Return the share of queries in which the candidate with the highest reward passes.
-
-        The share is 0.0 if there are no rewards. Only candidates that count towards pass@k are used. If several
-        candidates of a query have the highest reward, the query contributes their share of passes.
-        """
-        truths = [(pool.best_by_reward, count) for pool, count in self._pools(split).items()]
-        known = [(truth, count) for truth, count in truths if truth is not None]
-        return sum(truth * count for truth, count in known) / max(sum(count for _, count in known), 1)
 
     def pass_rates(self) -> Counter[float]:
         """Return how many queries have each pass rate: pass rate -> number of queries."""

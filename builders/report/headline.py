@@ -112,8 +112,8 @@ def _splits(figures: RunFigures) -> list[str]:
     if not curve:
         return []
     largest = curve[-1].k
-    heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)")
-    rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {'best of n by reward':>20}"]
+    heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)", f"best of {largest} by reward")
+    rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {heads[2]:>22}"]
     splits = list(figures.by_split)
     for split in [*splits, None] if len(splits) > 1 else splits:
         if row := _split(figures, split, largest):
@@ -131,7 +131,10 @@ def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
     curve = figures.pass_at(split)
     if not curve:
         return None
-    last = point(curve[-1]) if curve[-1].k == largest else f"pass@{curve[-1].k} {point(curve[-1])}"
+    k = curve[-1].k
+    best = figures.best_of(k, split)
+    last, by_reward = point(curve[-1]), f"{100 * best.mean:.1f} %" if best else "no rewards"
+    if k != largest:
+        last, by_reward = f"pass@{k} {last}", f"best of {k} {by_reward}" if best else by_reward
     queries = figures.queries if split is None else figures.queries_in(split)
-    best = 100 * figures.best_by_reward(split)
-    return f"  {split or 'all':<14} {queries:>8,}  {point(curve[0]):>22}  {last:>22}  {best:>18.1f} %"
+    return f"  {split or 'all':<14} {queries:>8,}  {point(curve[0]):>22}  {last:>22}  {by_reward:>22}"

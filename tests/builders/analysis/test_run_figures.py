@@ -64,9 +64,14 @@ def test_best_of_one_is_pass_at_one() -> None:
     best = figures.best_of(4)
     assert best is not None
     assert best.mean == pytest.approx(0.5)
-    assert figures.best_by_reward() == pytest.approx(0.5)
-    assert figures.best_by_reward("chat") == 0.0
     assert figures.best_of(5) is None
+
+
+def test_the_reward_never_chooses_better_than_pass_at_k_in_the_headline(tmp_path: Path) -> None:
+    """Both columns are over the same queries; a run without rewards has no share."""
+    wrong = [query("math", "ff", [0.0, 1.0], number) for number in range(24)]
+    assert "  0.0 %\n" in headline(figures_of(*wrong, query("math", "pa", [1.0, 0.0], 24)), {}, tmp_path)
+    assert " no rewards\n" in headline(figures_of(query("math", "pf", [None, None])), {}, tmp_path)
 
 
 def test_without_any_verdict_no_rate_is_known() -> None:
