@@ -6,6 +6,8 @@ pip install 'bespokelabs-curator==0.1.31' aiohttp
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+from pathlib import Path
 
 from measure import MODEL, N, Work, measure
 
@@ -13,6 +15,10 @@ from measure import MODEL, N, Work, measure
 def run(work: Work) -> None:
     """Sample all completions with ``curator.LLM``."""
     os.environ.update(OPENAI_API_KEY="none", CURATOR_CACHE_DIR=os.getcwd(), TELEMETRY_ENABLED="0")
+    if (
+        litellm := find_spec("litellm")
+    ) and litellm.origin:  # it contains the vocabulary that tiktoken downloads otherwise
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(litellm.origin).parent / "litellm_core_utils" / "tokenizers")
     from bespokelabs import curator  # type: ignore[import-not-found]
     from datasets import Dataset
 
