@@ -1,4 +1,4 @@
-"""Chooses the verifier for each query. ``conf/verifier/by_split.yaml`` and ``with_judge.yaml`` build it."""
+"""Chooses the verifier for each query. ``conf/verifier/by_split.yaml`` and ``with_judge.yaml`` build this verifier."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def domain_of(query: Query, more: Collection[str] = ()) -> str:
 
 
 def domains_of(query: Query, more: Collection[str] = ()) -> list[str]:
-    """Return all domains in which the reference of ``query`` says what to verify: its checks and its other parts."""
+    """Return one domain per part of the query's reference: its answer, its expected calls and its checks."""
     reference = query.reference
     has_other = bool(reference.accepted or reference.tests or reference.facts or reference.state)
     without = replace(query, reference=replace(reference, calls=None, checks=None))

@@ -1,8 +1,8 @@
 """The confidence of verdicts: the measured share of right decisions of the rule that decided.
 
 ``calibration.json`` has the counts on labelled answers, per kind of answers, verifier, outcome and rule:
-``[right decisions, all decisions]``. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` counts again.
-``docs/accuracy.md`` describes it.
+``[right decisions, all decisions]``. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` measures them again.
+``docs/accuracy.md`` describes the method.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from bestofn.builders.records import Verdict
 
 TABLE = Path(__file__).with_name("calibration.json")
 PRIOR = 0.9
-"""The share that is assumed for a rule without measurements. It is the most that such a rule states."""
+"""The confidence that is assumed for a rule without measurements. It is also the maximum for such a rule."""
 WEIGHT = 10
 """The assumed share counts as much as this many measured decisions."""
 GUESSED = "guessed"
-"""The first part of a rule, if the answer has no mark such as a box and its place in the text was guessed."""
+"""The first part of a rule if the position of the answer was guessed, because it has no mark such as a box."""
 MARKED = "marked"
-"""The first part of a rule, if a mark such as a box shows the place of the answer."""
+"""The first part of a rule if a mark such as a box shows the position of the answer."""
 MOST_GUESSED = 0.98
-"""The highest confidence of a decision about a guessed answer."""
+"""The highest confidence of a decision about an answer whose position was guessed."""
 GUESSED_EXTRACTIONS = frozenset({"closing sentence", "bold", "whole text", "first line"})
 OTHER = "other"
-"""Collects the decisions of rules that decided too rarely to have their own counts."""
+"""The name under which the decisions of rare rules are counted together."""
 
 Rule = tuple[str, ...]
 Counts = Mapping[Rule, tuple[int, int]]
@@ -44,10 +44,10 @@ def calibrated(verdict: Verdict) -> Verdict:
 
 
 def rule_of(detail: Mapping[str, object]) -> Rule:
-    """Return the rule that a verdict's ``detail`` names, from the general part to the special parts.
+    """Return the rule that a verdict's ``detail`` names, as a tuple of parts. The most general part is first.
 
     The rule is ``rule``, ``method`` or ``status``; "; " separates its parts. If ``detail`` has the key ``extraction``,
-    the first part says whether the place of the answer was guessed.
+    the first part says whether the position of the answer in the text was marked or guessed.
     """
     rule = tuple(str(detail.get("rule") or detail.get("method") or detail.get("status") or OTHER).split("; "))
     if "extraction" not in detail:
@@ -73,7 +73,7 @@ def confidence(verifier: str, outcome: str, rule: Rule) -> float:
 
 
 def _total(counts: Counts, start: Rule) -> tuple[int, int]:
-    """Return the right decisions and all decisions of the rules that begin with ``start``."""
+    """Return (right decisions, all decisions), added up over the rules whose first parts are ``start``."""
     found = [pair for rule, pair in counts.items() if rule[: len(start)] == start]
     return sum(right for right, _ in found), sum(rows for _, rows in found)
 
@@ -85,7 +85,9 @@ def table() -> dict[str, dict[str, Counts]]:
 
 
 def read_table(document: Document) -> dict[str, dict[str, Counts]]:
-    """Convert the JSON document of the table, and add up the kinds. The parts of a rule are separated by " > "."""
+    """Convert the JSON document of the table, and add up the counts of all kinds of answers.
+
+    The JSON document separates the parts of a rule by " > "."""
     table: dict[str, dict[str, dict[Rule, tuple[int, int]]]] = {}
     for verifiers in document.values():
         for verifier, outcomes in verifiers.items():

@@ -1,4 +1,7 @@
-"""Asks a second verifier if the first verdict is not conclusive. ``conf/verifier/with_judge.yaml`` builds it."""
+"""Asks a second verifier if the first verdict is not conclusive.
+
+``conf/verifier/with_judge.yaml`` builds this verifier.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class Cascade:
         return verified_by(self.first, query) or verified_by(self.then, query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of both verifiers. Calls of the second are only expected if the first cannot decide."""
+        """Return the calls of both verifiers. If the first can decide, no call of the second is expected."""
         second = planned_calls(self.then, query, candidates)
         if verified_by(self.first, query):
             second = [replace(calls, expected=0) for calls in second]

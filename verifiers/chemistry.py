@@ -1,4 +1,7 @@
-"""Verifies chemical equations and formulas by their atoms and charges. ``conf/verifier/chemistry.yaml`` builds it."""
+"""Verifies chemical equations and formulas by their atoms and charges.
+
+``conf/verifier/chemistry.yaml`` builds the verifier.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class Equation:
         return _totals(self.left) == _totals(self.right)
 
     def is_multiple_of(self, other: Equation) -> bool:
-        """Return whether both equations are equal up to one factor."""
+        """Return whether the amounts of one equation are those of the other, multiplied by one common factor."""
         if self.left.keys() != other.left.keys() or self.right.keys() != other.right.keys():
             return False
         pairs = [(self.left, other.left), (self.right, other.right)]
@@ -57,7 +60,7 @@ class ChemistryVerifier:
     """Verifies the equation or formula in ``reference.checks["chemistry"]``, a text such as ``2 H2 + O2 -> 2 H2O``.
 
     An equation passes if it has the same species and amounts, up to a common factor and their order on a side. A
-    formula passes if it has the same atoms and charge. An answer in which neither can be read abstains.
+    formula passes if it has the same atoms and charge. The verdict is ``abstain`` if neither can be read.
     """
 
     name = "chemistry"
@@ -106,7 +109,7 @@ def compare(reference: str, text: str) -> tuple[Outcome, str, str]:
 
 
 def read_equation(text: str) -> Equation:
-    """Return the equation that ``text`` is. Raises ``NotChemistryError``."""
+    """Parse ``text`` as a chemical equation. Raises ``NotChemistryError``."""
     sides = ARROW.split(FRACTION.sub(r"\1/\2 ", text))
     if len(sides) != 2:
         raise NotChemistryError(f"{text!r:.80} has {len(sides) - 1} arrows; expected one")
@@ -126,7 +129,7 @@ def _side(text: str) -> Side:
 
 
 def read_formula(text: str) -> Species:
-    """Return the atoms and the charge of a formula. Raises ``NotChemistryError``."""
+    """Parse ``text`` as a formula, and return its atoms and charge. Raises ``NotChemistryError``."""
     body = STATE.sub("", _plain(text).strip(" .,;:")).replace(" ", "")
     if body in ("e^-", "e-"):
         return frozenset(), -1
@@ -151,7 +154,7 @@ def read_formula(text: str) -> Species:
 
 
 def _atoms(text: str) -> Counter[str]:
-    """Return the atoms of a formula without charge, with groups in brackets."""
+    """Count the atoms of a formula that has no charge, including groups in brackets."""
     stack: list[Counter[str]] = [Counter()]
     place = 0
     while place < len(text):
@@ -182,7 +185,7 @@ def _reference(query: Query) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the parts of ``text`` that may be an equation: lines, and what follows a colon in them."""
+    """Return the parts of ``text`` that may be an equation: each line, and the text after a colon in a line."""
     lines = [line.strip() for line in re.split(r"\n|\\\\|\$\$", text) if ARROW.search(line)]
     return [part for line in lines for part in (line, line.rpartition(": ")[2], line.rpartition(" is ")[2])][::1]
 

@@ -1,6 +1,6 @@
 """Verifies a whole dialogue by its final state and by the outputs that the user must get.
 
-``conf/verifier/dialogue.yaml`` builds it; ``docs/dialogues.md`` describes the check ``dialogue`` of a query.
+``conf/verifier/dialogue.yaml`` builds the verifier; ``docs/dialogues.md`` describes the check ``dialogue`` of a query.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ READING = frozenset(
         "think", "transfer_to_human_agents", "view",
     ]
 )  # fmt: skip
-"""Tools that change nothing: the whole name, or its first word."""
+"""Names of tools that only read data, or the first words of such names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
     """The expected results of a dialogue. ``state`` and ``actions`` are None if the query does not give them.
 
-    ``actions`` are the calls that change data; ``changing`` are the names of all tools that do.
+    ``actions`` are the expected calls that change data. ``changing`` are the names of all tools that change data.
     """
 
     state: JsonObject | None
@@ -43,8 +43,9 @@ class Expected:
 class DialogueVerifier:
     """Passes a dialogue whose final state, changing calls and outputs are those of ``reference.checks["dialogue"]``.
 
-    Calls that only read are not compared, because several ways lead to the same result. An output may be in any text of
-    the assistant. ``cut`` is the verdict on a dialogue that ended at the limit on user messages and does not pass.
+    Calls that only read data are not compared, because different look-ups may lead to the same result. An output may be
+    in any text of the assistant. ``cut`` is the verdict on a dialogue that ended at the limit on user messages and does
+    not pass.
     """
 
     name = "dialogue"
@@ -53,7 +54,7 @@ class DialogueVerifier:
         self.cut: Literal["abstain", "fail"] = cut
 
     def verified_by(self, query: Query) -> str:
-        """Return the name of this verifier if the query says what a right dialogue does; otherwise ""."""
+        """Return the name of this verifier if the query has a readable check ``dialogue``; otherwise ""."""
         return self.name if expected_of(query) else ""
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
@@ -80,7 +81,7 @@ class DialogueVerifier:
 
 
 def expected_of(query: Query) -> Expected | None:
-    """Return what a right dialogue does; None if ``query`` does not say it, or not in a readable form."""
+    """Return the check ``dialogue`` of ``query``; None if it is missing or cannot be read."""
     check: object = (query.reference.checks or {}).get("dialogue")
     if not isinstance(check, Mapping):
         return None
@@ -122,7 +123,7 @@ def _check_actions(expected: Expected, tools: Sequence[Tool], candidate: Candida
 def kind_of(name: str, expected: Expected) -> Literal["changes", "reads", "unknown"]:
     """Return whether the tool ``name`` changes data.
 
-    If ``expected.changing`` is empty, a tool reads if its name, or the first word of it, is in ``READING``.
+    If ``expected.changing`` is empty, a tool only reads if ``READING`` contains its name or the first word of its name.
     """
     if any(same_name(name, known) for known in expected.changing):
         return "changes"
@@ -143,7 +144,7 @@ def _normal(call: JsonObject, tools: Sequence[Tool]) -> JsonObject:
 
 
 def _declared_part(made: MadeCall, tools: Sequence[Tool]) -> MadeCall:
-    """Return a call without the fields of nested objects that the tool does not declare, because it ignores them."""
+    """Return the call without undeclared fields of nested objects, because the tool ignores such fields."""
     function = declared(tools, made.name)
     if function is None or made.arguments is None:
         return made

@@ -1,4 +1,4 @@
-"""Verifies several things about one answer, each with its verifier. ``by_split`` chooses them for each query."""
+"""Combines the verdicts of several verifiers about one answer. ``by_split`` chooses them for each query."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SETTINGS = "every"
 
 
 class Every:
-    """Passes an answer that all parts pass, or as large a share of them as ``threshold`` says.
+    """Passes an answer if all parts pass, or if the share of passed parts reaches ``threshold``.
 
-    ``parts`` maps a name to its verifier. The logic has four values:
+    ``parts`` maps the name of a part to its verifier. The outcome is:
 
-    * ``fail``: even if all undecided parts passed, the share would be below ``threshold``. With the default 1, one
+    * ``fail`` if the share would be below ``threshold`` even if all undecided parts passed. With the default 1, one
       ``fail`` is enough.
-    * ``pass``: the share of the parts that passed reaches ``threshold``.
+    * ``pass`` if the share of the passed parts reaches ``threshold``.
     * otherwise ``error`` if a part ended with ``error``, else ``abstain``.
 
-    ``weights`` maps the name of a part to its weight in the share; the default is 1. A query may have its own
+    ``weights`` maps the name of a part to its weight in the share; the default weight is 1. A query may have its own
     settings in ``reference.checks["every"]``.
     """
 
@@ -107,7 +107,7 @@ def _explain(outcome: Outcome, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _right_refusal(verdicts: Sequence[Verdict]) -> JsonObject:
-    """Return the entry ``refusal`` of a part that calls a refusal right; {} if none does."""
+    """Return ``detail["refusal"]`` of a part that judges a refusal as right; {} if there is no such part."""
     refusals = (verdict.detail.get("refusal") or {} for verdict in verdicts)
     return next((refusal for refusal in refusals if refusal.get("right")), {})
 

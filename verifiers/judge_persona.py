@@ -1,6 +1,6 @@
 """Asks a model for a score from 0 to 5: how clearly an answer has the voice of a persona.
 
-``bestofn voice`` uses it if a judge is configured. ``builders.analysis.voice`` measures the voice with regular
+``bestofn voice`` uses this module if a judge is configured. ``builders.analysis.voice`` measures the voice with regular
 expressions and needs no model.
 """
 

@@ -1,4 +1,4 @@
-"""Verifies answers with a language model (a judge). ``conf/verifier/judge.yaml`` builds it."""
+"""Verifies answers with a language model (a judge). ``conf/verifier/judge.yaml`` builds this verifier."""
 
 from __future__ import annotations
 

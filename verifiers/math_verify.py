@@ -1,7 +1,7 @@
 """Math-Verify of Hugging Face as a verifier: a second opinion about mathematics. It needs ``pip install math-verify``.
 
-``conf/verifier/math_verify.yaml`` builds it. Math-Verify does not accept an answer that it does not understand. So it
-is a second opinion for ``bestofn audit``, and not a verifier for pairs.
+``conf/verifier/math_verify.yaml`` builds the verifier. Math-Verify rejects an answer that it does not understand.
+Therefore it is a second opinion for ``bestofn audit``, and not a verifier for pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONFIDENCE = 0.9
 
 
 class MathVerify:
-    """Compares the answer with each accepted answer. ``workers`` run the comparison, ``timeout_s`` is its time limit.
+    """Compares the answer with each accepted answer in a process of ``workers``, in at most ``timeout_s`` seconds.
 
     The verdict is ``abstain`` if there is no reference, or if Math-Verify finds no answer or is too slow.
     """
@@ -50,10 +50,10 @@ class MathVerify:
 
 
 def accepts(references: tuple[str, ...], text: str, options: bool) -> bool | None:
-    """Return whether Math-Verify accepts the answer in ``text``; None if it reads no answer or no reference."""
+    """Return whether Math-Verify accepts the answer in ``text``; None if it cannot parse the answer or a reference."""
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse, verify
 
-    logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns that it has no time limit; the pool has one
+    logging.getLogger("math_verify").setLevel(logging.ERROR)  # its warning: no time limit
     plain = (LatexExtractionConfig(), ExprExtractionConfig())
     config = (StringExtractionConfig(), *plain) if options else plain
     answer = parse(text, config, parsing_timeout=0)

@@ -1,6 +1,6 @@
 """Verifies answers to malformed, unsolvable and vague problems. An answer that identifies the flaw passes.
 
-``conf/verifier/posed.yaml`` builds it; ``docs/epistemic.md`` describes the datasets.
+``conf/verifier/posed.yaml`` builds the verifier; ``docs/epistemic.md`` describes the datasets.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PosedVerifier:
         self.well_posed, self.refusals, self.sampler = well_posed, refusals, sampler
 
     def verified_by(self, query: Query) -> str:
-        """Return the name of this verifier for a flawed problem, otherwise the verifier of well-posed problems."""
+        """Return the name of this verifier for a flawed problem; otherwise the name of the verifier ``well_posed``."""
         if str(query.metadata.get("posed") or "well") != "well":
             return self.name
         return verified_by(self.well_posed, query)
@@ -106,7 +106,7 @@ def _reading(query: Query, candidate: Candidate) -> Reading:
 
 
 def _answers(reading: Reading, query: Query, candidate: Candidate) -> bool:
-    """Return whether an answer to a malformed problem certainly answers it."""
+    """Return whether the candidate certainly states a result for a malformed problem."""
     if reading.rule in ("statement", "model"):
         return reading.rule == "model"
     return notices_nothing(without_thinking(candidate.text)[1], query.text, stated=reading.rule == "result")

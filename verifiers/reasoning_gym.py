@@ -1,6 +1,6 @@
 """Scores answers to tasks of Reasoning Gym with the scorers of that library (``verifier=reasoning_gym``).
 
-The library is other people's code, so it runs in worker processes with limits. The source
+The library is third-party code, so it runs in worker processes with limits. The source
 ``builders.sources.reasoning_gym`` makes the queries.
 """
 
@@ -34,7 +34,7 @@ class ReasoningGymVerifier:
     An answer passes if the scorer of its task gives the full score of 1. ``detail["score"]`` is the score, from 0 to 1.
     The answer is the text in the last ``<answer>`` tags. Without tags, the last line is scored; if it does not get the
     full score, the verdict is ``abstain``. A scorer that exceeds ``timeout_s``, or the limits of ``workers``, gives
-    ``error``, because these limits depend on the library.
+    ``error``, because a slow scorer does not show that the answer is wrong.
     """
 
     name = "reasoning_gym"
@@ -72,7 +72,7 @@ class ReasoningGymVerifier:
             return "error", str(error), {}
         except (TimeoutError, ProcessorTimeError, MemoryError, WorkerLost) as error:
             return "error", f"the scorer of {check['task']} did not finish: {error or type(error).__name__}", {}
-        except Exception as error:  # other people's scorers raise any error, some of them for a malformed answer
+        except Exception as error:  # a third-party scorer may raise any error, for example for a malformed answer
             found: JsonObject = {"scorer": f"{type(error).__name__}: {error}"[:200]}
             return "abstain", f"the scorer of {check['task']} failed on this answer", found
         if score >= _FULL:
@@ -93,7 +93,7 @@ def answer_of(text: str) -> tuple[str, bool]:
 
 
 class StaleTaskError(RuntimeError):
-    """The library makes another question or answer from the same seed."""
+    """The installed library makes a different question or answer from the seed of the query."""
 
 
 def score_in_worker(check: JsonObject, answer: str) -> float:
@@ -112,12 +112,12 @@ def score_in_worker(check: JsonObject, answer: str) -> float:
 
 @lru_cache(maxsize=16)
 def task_of(name: str, seed: int, settings: str) -> Any:
-    """Return the instances of a task. ``settings`` is JSON."""
+    """Return the generated questions of a task, in the class of the library. ``settings`` is a JSON text."""
     return instances_of(name, seed, json.loads(settings))
 
 
 def _check(query: Query) -> JsonObject:
-    """Return the check of the query; {} if it has none, or cannot be read."""
+    """Return the check ``reasoning_gym`` of the query; {} if it is missing or cannot be read."""
     check = (query.reference.checks or {}).get("reasoning_gym")
     keys = {"task", "seed", "index", "question"}
     return check if isinstance(check, Mapping) and keys <= set(check) else {}

@@ -1,4 +1,7 @@
-"""Determines whether a reference answer is mathematics or text. ``by_split`` chooses the verifier by it."""
+"""Determines whether a reference answer is mathematics or text.
+
+``by_split`` uses this module to choose the verifier.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Recognises refusals by patterns of words, in a few milliseconds. ``refusal_classifier`` uses it.
+"""Recognises refusals by patterns of words, in a few milliseconds. ``refusal_classifier`` uses this module.
 
 A refusal declines to help ("I cannot provide …"), or judges the question instead of answering it ("It is not
-appropriate to …"). Only the writer's own voice is searched (``refusals.answer_text``): a program that prints "I cannot
-help" is not a refusal. The question matters too: a letter that declines, fiction or a translation is not a refusal if
-the question asks for it.
+appropriate to …"). The patterns search only the text that the model says itself (``refusals.answer_text``): a program
+that prints "I cannot help" is not a refusal. The question matters too: a letter that declines, fiction or a translation
+is not a refusal if the question asks for it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def refusal_rule(matched_patterns: Sequence[str]) -> calibration.Rule:
 
 
 def _own_hits(lowered: str, question: str) -> Iterator[Hit]:
-    """Find the matches that are the writer's own words."""
+    """Yield the matches in words of the model itself, not in quoted or requested text."""
     asked = read_question(question)
     opens = OPENS.search(lowered) is not None
     for hit in _hits(lowered, asked):
@@ -163,7 +163,7 @@ def _own_hits(lowered: str, question: str) -> Iterator[Hit]:
 
 
 def _counting(hits: Sequence[Hit], lowered: str) -> Sequence[Hit]:
-    """Return ``hits``, or nothing if all of them introduce an answer that complies."""
+    """Return ``hits`` if they make the text a refusal; () if each of them only introduces an answer that helps."""
     if not hits:
         return ()
     complies = OPENS.search(lowered) or COMPLIES.search(lowered, min(hit.start for hit in hits))
@@ -185,7 +185,7 @@ def _hits(lowered: str, asked: Asked) -> Iterator[Hit]:
 
 
 def _hit(rule: str, kind: RefusalType, role: Role, match: re.Match[str]) -> Hit:
-    """Return the match without the punctuation and white space that it begins with."""
+    """Return the match without its leading punctuation and white space."""
     word = _WORD.search(match[0])
     return Hit(rule, kind, role, match.start() + (word.start() if word else 0), match.end())
 
@@ -198,9 +198,10 @@ def _first(rule: RefusalPattern, lowered: str) -> re.Match[str] | None:
 
 
 def _denial(lowered: str, asked: Asked) -> re.Match[str] | None:
-    """Return the words that deny the claim of a loaded question, or None.
+    """Return the match of words that deny the claim of a loaded question, or None.
 
-    Denials are searched in the first sentence. Several different words that defend people anywhere also deny the claim.
+    The first sentence is searched for denials. Several different words that defend people, anywhere in the text, also
+    deny the claim.
     """
     first = _FIRST_SENTENCE.match(lowered)
     end = first.end() if first else OPENING
@@ -214,7 +215,7 @@ def _denial(lowered: str, asked: Asked) -> re.Match[str] | None:
 
 
 def _is_foreign(hit: Hit, lowered: str, asked: Asked, question: str) -> bool:
-    """Return whether the words of ``hit`` are not the writer's: reported speech, or part of a requested text."""
+    """Return whether the words of ``hit`` are not the model's own: reported speech, or part of a requested text."""
     start, end = _sentence(lowered, hit)
     sentence = lowered[start:end]
     if _REPORTED.search(sentence):
@@ -232,18 +233,18 @@ def _is_foreign(hit: Hit, lowered: str, asked: Asked, question: str) -> bool:
 
 
 def _quotes_refusal(question: str) -> bool:
-    """Return whether the question itself contains a refusal: the text to translate or to correct."""
+    """Return whether the question contains a refusal, for example in a text to translate or to correct."""
     lowered = question[:_MOST].translate(STRAIGHT).lower()
     return any(rule.regex.search(lowered) for rule in (*DECLINES, *LANGUAGES))
 
 
 def _share_needed(hit: Hit, warnings: int) -> float:
-    """Return the smallest share of judging sentences that makes a text with this many warnings a refusal."""
+    """Return the share of judging sentences from which a text with ``warnings`` warnings is a refusal."""
     return _DWELLING if hit.rule == "dwells_on_harm" and warnings == 1 else _JUDGING[warnings > 1]
 
 
 def _introduces(hit: Hit, lowered: str, judging: float) -> bool:
-    """Return whether the text helps after the words of ``hit``."""
+    """Return whether the text after ``hit`` helps. ``judging`` is the share of judging sentences that excludes help."""
     if COMMITS.search(lowered, hit.start):
         return True
     if hit.kind == "safety" and _share_of_judging(lowered, hit) < judging:

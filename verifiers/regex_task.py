@@ -1,6 +1,6 @@
 """Verifies a regular expression that an answer gives, with texts that it must match or not match.
 
-``conf/verifier/regex.yaml`` builds it; ``docs/science.md`` describes it.
+``conf/verifier/regex.yaml`` builds the verifier; ``docs/science.md`` describes it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RegexVerifier:
         self.workers, self.timeout_s = workers, timeout_s
 
     def verified_by(self, query: Query) -> str:
-        """Return the name of this verifier if the query has texts and there are worker processes; otherwise ""."""
+        """Return the name of this verifier if the check of the query has texts and there are workers; otherwise ""."""
         return self.name if self.workers is not None and _texts(query) else ""
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
@@ -66,7 +66,7 @@ class RegexVerifier:
         return calibrated(Verdict(outcome, 0.0, rule, self.name, detail, seconds))
 
     async def _doubt(self, workers: Workers, text: str, check: dict[str, Any]) -> str:
-        """Return why another text than the last one may be the pattern that the answer gives; "" if none may be it."""
+        """Return why the pattern may not be the one that the answer means; "" if there is no doubt."""
         if _is_within_code_or_prose(text):
             return "unread: the pattern is not marked in the answer"
         others = _earlier_patterns(text)
@@ -101,7 +101,7 @@ def pattern_of(text: str) -> tuple[str, str]:
 
 
 def _marked_texts(text: str) -> list[str]:
-    """Return the fenced blocks of an answer; without any, its texts in backticks."""
+    """Return the fenced blocks of an answer. If it has none, return its texts in backticks."""
     return FENCE.findall(text) or [part for _, part in INLINE.findall(text)]
 
 
@@ -114,7 +114,7 @@ def _read_pattern(part: str) -> tuple[str, str]:
 
 
 def _earlier_patterns(text: str) -> list[tuple[str, str]]:
-    """Return the further patterns that may be meant: often, the parts of a pattern are explained after it."""
+    """Return the other patterns of the answer. One of them may be meant, if the last one only explains a part of it."""
     parts = dict.fromkeys(
         _read_pattern(part) for part in FENCE.findall(text) + [part for _, part in INLINE.findall(text)]
     )
@@ -122,7 +122,7 @@ def _earlier_patterns(text: str) -> list[tuple[str, str]]:
 
 
 def _is_within_code_or_prose(text: str) -> bool:
-    """Return whether the last text is code around a pattern, or a sentence, so that it says nothing if it is wrong."""
+    """Return whether the last text is code or a sentence that contains a pattern. Then a mismatch decides nothing."""
     marked = _marked_texts(text)
     if marked:
         return bool(FENCE.search(text)) and bool(CODE.search(marked[-1]))
@@ -147,7 +147,7 @@ def first_problem(pattern: str, flags: str, check: Mapping[str, Any]) -> str:
 
 
 def _texts(query: Query) -> Sequence[object]:
-    """Return the texts of the check; () if it has none, or cannot be read."""
+    """Return the texts of the check ``regex``; () if it has none or cannot be read."""
     check = (query.reference.checks or {}).get("regex")
     if not isinstance(check, Mapping) or check.get("how", "fullmatch") not in ("fullmatch", "search"):
         return ()

@@ -99,7 +99,7 @@ def is_courtesy(sentence: str) -> bool:
 
 
 def _is_preamble(sentence: str) -> bool:
-    """Return whether a sentence only leads to a question."""
+    """Return whether a sentence only introduces a question."""
     return bool(
         is_courtesy(sentence) or _NEEDS.search(sentence) or _DEPENDS.search(sentence) or _QUESTION.search(sentence)
     )

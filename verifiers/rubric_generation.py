@@ -1,6 +1,6 @@
 """Writes rubrics with a model: proposes criteria from good and bad answers, evaluates them, and selects.
 
-``bestofn rubrics`` uses it.
+``bestofn rubrics`` uses this module.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SIMILAR = 0.6  # a criterion that shares this part of its words with a better on
 class RubricMaker:
     """Settings of the generation: ``author`` proposes the criteria, ``judge`` evaluates them on all answers.
 
-    ``rounds``: the first round proposes, and each further round revises while a good answer does not score above a
-    bad one. ``most``: the largest number of criteria.
+    ``rounds``: the largest number of rounds. The first round proposes criteria. A further round adds criteria if some
+    good answer does not score above some bad answer. ``most``: the largest number of criteria.
     """
 
     author: Sampler
@@ -45,7 +45,7 @@ class RubricMaker:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedRubric:
-    """A generated rubric. ``agreement``: share of (good, bad) pairs that it orders rightly; a tie counts ½."""
+    """A generated rubric. ``agreement``: the share of (good, bad) pairs that it orders correctly; a tie counts ½."""
 
     criteria: Sequence[Criterion]
     agreement: float
@@ -55,7 +55,7 @@ class GeneratedRubric:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A proposed criterion and its state for each good and each bad answer."""
+    """A proposed criterion, and whether each good and each bad answer satisfies it; None means unknown."""
 
     criterion: Criterion
     good: Sequence[bool | None]
@@ -76,7 +76,7 @@ class _Search:
 async def generate_rubric(
     query: Query, good: Sequence[Candidate], bad: Sequence[Candidate], maker: RubricMaker
 ) -> GeneratedRubric:
-    """Return a rubric that tells the ``good`` answers from the ``bad`` ones. Both must not be empty.
+    """Return a rubric that gives ``good`` answers a higher score than ``bad`` ones. Both must not be empty.
 
     Criteria are kept if good answers satisfy them more often than bad ones. A criterion whose words repeat those of a
     better one is dropped.
@@ -102,7 +102,7 @@ def selected(tried: Sequence[Tried], most: int) -> list[Tried]:
 
 
 def agreement(kept: Sequence[Tried]) -> float:
-    """Return the share of (good, bad) pairs in which the good answer has the higher share of weights; a tie is ½."""
+    """Return the share of (good, bad) pairs in which the good answer satisfies more of the weights; a tie counts ½."""
     if not kept:
         return 0.5
     criteria = [one.criterion for one in kept]
@@ -116,7 +116,7 @@ def agreement(kept: Sequence[Tried]) -> float:
 async def _proposed(
     query: Query, good: Sequence[Candidate], bad: Sequence[Candidate], maker: RubricMaker, search: _Search
 ) -> list[Criterion]:
-    """Ask the author for criteria. Known texts are left out; a problem of the reply is added to ``search``."""
+    """Ask the author for new criteria. Problems of the reply are added to ``search``."""
     reference = reference_text(query)
     quoted = {"question": conversation_text(query), **({"reference": reference} if reference else {})}
     for kind, answers in (("good", good), ("bad", bad)):
@@ -140,7 +140,7 @@ async def _proposed(
 
 
 def _readable(item: object, search: _Search) -> list[Criterion]:
-    """Return the criterion of the reply without settings that a model must not choose, or [] if it is not valid."""
+    """Return the criterion ``item`` in a list, without settings that a model must not choose; [] if it is not valid."""
     try:
         return [replace(one, required=False, check=None) for one in criteria_of([item], "the criterion")]
     except ConfigError as error:

@@ -1,6 +1,6 @@
 """Grades answers with a rubric: executable checks first, then a judge model for the other criteria.
 
-``rubric_verifier`` and ``bestofn.reward.rubric_reward`` use it.
+``rubric_verifier`` and ``bestofn.reward.rubric_reward`` use this module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCHEMA = object_schema(
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The fulfilment of a rubric, the lowest confidence of the judge, and the problems of its replies."""
+    """The criteria that an answer satisfies, the lowest confidence of the judge, and the problems of its replies."""
 
     fulfilment: Fulfilment
     confidence: float = 1.0
@@ -70,7 +70,7 @@ class RubricGrader:
         return rubric_of(query) or self.of_query.get(query.id) or self.criteria
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return one call per answer and ``per_request`` criteria without a check."""
+        """Return the calls per answer: one for every ``per_request`` criteria that have no check."""
         judged = sum(one.check is None for one in self.rubric(query))
         if self.judge is None or not judged:
             return ()
@@ -80,7 +80,7 @@ class RubricGrader:
     async def grade(
         self, query: Query, candidate: Candidate, verdict: Verdict | None, *, stop_if_broken: bool = False
     ) -> Grade:
-        """Grade one answer. With ``stop_if_broken``, no request is sent if a check breaks a required criterion."""
+        """Grade one answer. With ``stop_if_broken``, no request is sent if a check fails for a required criterion."""
         rubric, text = self.rubric(query), candidate.text
         states = [one.satisfied(checked(one, text, verdict)) if one.check is not None else None for one in rubric]
         judged = [place for place, one in enumerate(rubric) if one.check is None]

@@ -1,4 +1,4 @@
-"""Verifies answers with a rubric per query. ``conf/verifier/rubric.yaml`` builds it."""
+"""Verifies answers with a rubric per query. ``conf/verifier/rubric.yaml`` builds the verifier."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from bestofn.verifiers.rubric_grading import Grade, RubricGrader
 
 
 class RubricVerifier:
-    """Decides by the satisfied share of the rubric's weights.
+    """Verifies an answer by the share of the rubric's weights that it satisfies.
 
     ``fail``: a required criterion is not satisfied, or the share would be below ``pass_share`` even if all unknown
     criteria were satisfied. ``pass``: all required criteria are satisfied, and the share is at least ``pass_share``
     without the unknown ones. Otherwise the verdict is ``abstain``, or ``error`` if a reply of the judge could not be
-    read. ``verifier`` decides the checks ``verdict``. The other parameters are those of ``RubricGrader``.
+    read. ``verifier`` evaluates the criteria with the check ``verdict``. The other parameters are those of
+    ``RubricGrader``.
     """
 
     name = "rubric"
@@ -45,7 +46,7 @@ class RubricVerifier:
         return self.name if self.grader.rubric(query) else ""
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of the judge, and of the verifier for the checks ``verdict``."""
+        """Return the calls of the judge, and of the verifier for the criteria with the check ``verdict``."""
         more = planned_calls(self.verifier, query, candidates) if self._needs_verdict(query) else ()
         return [*self.grader.planned_calls(query, candidates), *more]
 
@@ -80,7 +81,10 @@ class RubricVerifier:
 
 
 def detail_of(grade: Grade) -> JsonObject:
-    """Return the state of each criterion, by its text, and the share of the weights that is satisfied for certain."""
+    """Return the state of each criterion, and the satisfied share of the weights.
+
+    Unknown criteria are not satisfied.
+    """
     held = grade.fulfilment
     states = [{"text": one.text, "satisfied": state} for one, state in zip(held.criteria, held.states, strict=True)]
     return {"criteria": states, "share": held.share(unknown=False), "unread": len(grade.problems)}

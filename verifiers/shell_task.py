@@ -1,7 +1,7 @@
 """Verifies shell tasks: the files that a Bash script leaves behind, and its output.
 
-``conf/verifier/shell.yaml`` builds it; ``docs/science.md`` describes the check ``shell`` of a query. The script runs in
-the sandbox. What it must leave behind never enters the sandbox, so a script that prints a false state gains nothing.
+``conf/verifier/shell.yaml`` builds the verifier; ``docs/science.md`` describes the check ``shell`` of a query. The
+script runs in the sandbox. The expected state never enters the sandbox, so a script cannot read and print it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ find -L . -type f -size -1024k -print0 | sort -z | while IFS= read -r -d '' path
   printf '%s %s\n' "$(printf '%s' "${path#./}" | base64 -w0)" "$(base64 -w0 <"$path")"
 done
 """
-"""Runs the script of an answer in the folder of the files, and prints its exit status and what it leaves.
+"""Runs the script of an answer in the folder of the files, and prints its exit status and the files that it leaves.
 
-A line ``other PATH`` or ``folder PATH`` is something whose content is not printed: a folder, a pipe, a broken link or a
-file of 1 MB or more.
+A line ``other PATH`` or ``folder PATH`` stands for an entry without printed content: a folder, a pipe, a broken
+link, or a file of 1 MB or more.
 """
 _UNREAD = {"folder", "other"}
 _CONTENT_UNKNOWN = "\0"  # the text of such an entry; it equals no expected text
@@ -44,7 +44,9 @@ _CONTENT_UNKNOWN = "\0"  # the text of such an entry; it equals no expected text
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A shell task: the files before and after, and the output. ``after`` maps a path to its text; None: no such file.
+    """A shell task: the files before and after the script, and its output.
+
+    ``after`` maps a path to the expected text; None means that the file must not exist.
 
     ``others``: whether the script may leave further files or change other ones.
     """
@@ -98,7 +100,7 @@ class ShellVerifier:
         return calibrated(Verdict(outcome, 0.0, explanation[:500], self.name, {"rule": "shell"}, seconds))
 
     async def _lacking(self, source: str, stderr: str) -> str:
-        """Return which command of the script the sandbox lacks, with the remedy; "" if none."""
+        """Return which commands the sandbox does not have, and how to add them; "" if it has all commands."""
         return await Runtimes(self.sandbox).lacking("bash", Need(source, "", stderr))
 
 
@@ -125,7 +127,7 @@ def expected_of(query: Query) -> Expected | None:
 
 
 def read_state(output: str) -> dict[str, str] | None:
-    """Return path -> text of what ``STATE`` has printed; None if the output is not complete."""
+    """Parse the output of the program ``STATE`` to {path: text}; None if the output is not complete."""
     lines = output.splitlines()
     if not lines or not lines[0].startswith("status "):
         return None

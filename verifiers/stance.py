@@ -1,4 +1,4 @@
-"""Determines the stance of an answer by patterns of words. ``posed_verifier`` uses it.
+"""Determines the stance of an answer by patterns of words. ``posed_verifier`` uses this module.
 
 An answer *answers* (states a result, or makes another statement), *flags* a flaw in the question, or *asks* for
 information. Or it *refuses*, *calls* a tool, *hedges*, or is *silent* (none of these). It *hedges* if it states a
@@ -187,9 +187,9 @@ def _without_result(answer: str, question: str) -> Reading:
 
 
 def _flags(sentences: Sequence[str]) -> bool:
-    """Return whether the first or the last sentence names a flaw, or every second sentence does.
+    """Return whether the first sentence, the last sentence, or at least half of the sentences name a flaw.
 
-    A long answer that only mentions an exception in its middle does not flag the question.
+    A long answer that only mentions an exception in its middle does not flag a flaw.
     """
     flagged = [FLAGS.search(sentence) is not None for sentence in sentences]
     return flagged[0] or flagged[-1] or 2 * sum(flagged) >= len(flagged)

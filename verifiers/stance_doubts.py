@@ -1,6 +1,7 @@
 """Finds words of doubt in answers: phrases that may name a flaw of the question, in several languages.
 
-``posed_verifier`` uses it. An answer with such a word may notice the flaw, so its numbers do not count as a result.
+``posed_verifier`` uses this module. An answer with such a word may notice the flaw, so its numbers do not count as a
+result.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _FIGURE = regex(r"\d+(?:[.,]\d+)*")
 
 
 def notices_nothing(answer: str, question: str, *, stated: bool) -> bool:
-    """Return whether ``answer`` gives a result and no hint of a flaw, so that it answers a malformed question.
+    """Return whether ``answer`` gives a result and no hint that it noticed the flaw of a malformed question.
 
     ``stated`` is true if ``stance`` has found a stated result. Then only words of other languages count as doubts,
     because ``stance`` has checked the English phrases. Otherwise words of all languages count as doubts, and a number
@@ -48,5 +49,5 @@ def notices_nothing(answer: str, question: str, *, stated: bool) -> bool:
 
 
 def is_nothing(result: str) -> bool:
-    """Return whether a stated result is the empty set, or says that there is none."""
+    """Return whether a stated result is the empty set, or says that no result exists."""
     return _NOTHING.search(result) is not None

@@ -1,4 +1,4 @@
-"""Finds the tool calls of an answer that had no effect. ``tool_verifier`` uses it.
+"""Finds the tool calls of an answer that had no effect. ``tool_verifier`` uses this module.
 
 A call is *refused* if bestofn's own mock tools rejected it. A recorded dialogue does not state refusals, but the result
 of a call may be an error. A call is *corrected* if its recorded result is an error and the same tool is called again.

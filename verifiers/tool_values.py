@@ -1,4 +1,4 @@
-"""Compares the values of tool arguments with the expected values. ``tool_matching`` and ``tool_state`` use it.
+"""Compares the values of tool arguments with the expected values. ``tool_matching`` and ``tool_state`` use this module.
 
 The rules:
 - Numbers are equal as numbers: ``3`` equals ``3.0``, because JSON has one number type. The relative tolerance is 1e-9.

@@ -1,6 +1,6 @@
 """Verifies tool use against the reference: the calls, the final state, and the facts in the final answer.
 
-``conf/verifier/tool.yaml`` builds it; ``docs/tools.md`` describes the format of references.
+``conf/verifier/tool.yaml`` builds the verifier; ``docs/tools.md`` describes the format of references.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _may_be_lookups(
 
 
 def decided(findings: Sequence[Finding], candidate: Candidate, name: str, detail: JsonObject) -> Verdict:
-    """Return the verdict on an answer: one part that does not hold fails, one that is undecided abstains.
+    """Return ``fail`` if a finding is False; otherwise ``abstain`` if a finding is None; otherwise ``pass``.
 
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``.
     """

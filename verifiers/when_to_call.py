@@ -1,6 +1,6 @@
 """Verifies whether an answer rightly answers, calls a tool, asks, or says that it cannot answer.
 
-``conf/verifier/calling.yaml`` builds it; ``docs/tools.md`` describes it.
+``conf/verifier/calling.yaml`` builds the verifier; ``docs/tools.md`` describes it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES: Mapping[str, Decision] = {
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The right decisions. ``calls_allowed``: calls before the last message do not count, because a tool may fail."""
+    """The right decisions. ``calls_allowed``: tool calls before the last message are not the decision."""
 
     decisions: tuple[Decision, ...]
     calls_allowed: bool = False
@@ -83,7 +83,7 @@ class WhenToCall:
 
 
 def expected_of(query: Query) -> Expected | None:
-    """Return the right decisions about ``query``; None if it names none, or an unknown one."""
+    """Return the right decisions about ``query``; None if its check names no decision or an unknown one."""
     value: Any = (query.reference.checks or {}).get("calling")
     allowed = False
     if isinstance(value, Mapping):
@@ -95,7 +95,7 @@ def expected_of(query: Query) -> Expected | None:
 
 
 def decision_of(query: Query, candidate: Candidate, expected: Expected) -> tuple[Decision | None, Reading]:
-    """Return the decision of an answer, None if it is undecided, and the reading of its text."""
+    """Return the decision of an answer, None if it is undecided; and the stance of its text."""
     ends_with_call = bool(candidate.messages and candidate.messages[-1].get("tool_calls"))
     if ends_with_call or (candidate.tool_calls and not expected.calls_allowed):
         return "call", Reading("calls", "call")
@@ -104,9 +104,9 @@ def decision_of(query: Query, candidate: Candidate, expected: Expected) -> tuple
 
 
 def _examined(query: Query, candidate: Candidate) -> list[MadeCall]:
-    """Return the calls of the answer, with the reasons why they are invented: undeclared tools or invalid arguments.
+    """Return the calls of the answer, each with its ``problem``: the tool is undeclared or the arguments are invalid.
 
-    Without declared tools, for example in a GRPO table, only the decision counts.
+    If the query declares no tools, as in a GRPO table, only the decision counts.
     """
     try:
         tools = [to_chat(tool) for tool in query.tools]

@@ -1,4 +1,4 @@
-"""Adds to each verdict whether the answer is a refusal. ``by_split.routed`` uses it."""
+"""Adds to each verdict whether the answer is a refusal. ``by_split.routed`` builds this verifier."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Rewrites every number in a text in a standard form, so that two texts can be compared. ``tool_values`` uses it.
+"""Rewrites every number in a text in a standard form, so that two texts can be compared.
+
+``tool_values`` uses this module.
 
 ``1,200.00``, ``1'200`` and ``1200`` become ``1200``; ``.5`` becomes ``0.5``; ``5 percent`` becomes ``5%``; ``5 €``,
 ``EUR 5`` and ``5 euros`` become ``€5``. A dash that is the sign of a number becomes ``−``; every other dash becomes
-``-``. A sign is at the start of the text, after a blank, or after punctuation such as ``(``, ``,`` or ``=``. The dashes
+``-``. A sign is at the start of the text, after a space, or after punctuation such as ``(``, ``,`` or ``=``. The dashes
 of ranges and dates ("3-5") are not signs.
 
 Three forms do not change: numbers with leading zeros (codes or parts of dates), versions (``1.5.0``) and decimal

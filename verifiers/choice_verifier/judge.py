@@ -44,7 +44,7 @@ def options_of(query: Query) -> tuple[str, ...]:
 def is_multiple_choice(query: Query) -> bool:
     """Return whether ``query`` has options and a gold answer that may name them.
 
-    Options of the reference suffice. Options that only the prompt lists count if the gold answer is their letters.
+    Options of the reference suffice. Options that only the prompt lists count if the gold answer gives their letters.
     """
     golds = query.reference.accepted
     if query.reference.choices:
@@ -130,7 +130,7 @@ def _by_value(wanted: Sequence[frozenset[int]], statement: Statement, options: S
 
 
 def _is_plain_value(option: str) -> bool:
-    """Return whether the text of an option is only a number or an expression: no unit, no sign of degree, no words."""
+    """Return whether the text of an option is only a number or an expression: no unit, no degree sign, no words."""
     parts = list(walk(read(option)))
     marked = any(isinstance(part, Apply) and part.head in _MARKS for part in parts)
     return not (marked or _WORD.search(option) or any(isinstance(part, Text) for part in parts))

@@ -120,7 +120,7 @@ _DENIED = regex(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The statement that counts: the choice it names, and the kind of mark that it has (``extraction``).
+    """The statement that counts: the choice that it names, and how it is marked in the text (``extraction``).
 
     ``choice`` is None if the statement names no option; then ``text`` is compared as a value. ``problem`` says why the
     text is undecided. ``runs_on`` is true if the text continues with another question.
@@ -235,7 +235,7 @@ def _announcements(text: str, options: Sequence[str]) -> list[_Announcement]:
 
 
 def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
-    """Return a text that is only an answer, or an answer on the first line that an explanation follows."""
+    """Return the answer if the text is only an answer, or if its first line is an answer and an explanation follows."""
     stripped = text.strip()
     if len(stripped) <= 300 and "\n" not in stripped:
         choice = _lone_choice(stripped, options)
@@ -268,7 +268,7 @@ def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
 def _says_more(text: str, choice: Choice, count: int) -> bool:
     """Return whether the letters are only the subject of a sentence, or the text also names another option.
 
-    ``A, B and D are capitals of other states`` and ``A, B and D can be ruled out, leaving C`` choose C.
+    Both ``A, B and D are capitals of other states`` and ``A, B and D can be ruled out, leaving C`` mean option C.
     """
     at = text.find(choice.text)
     rest = text[at + len(choice.text) :] if at >= 0 else ""
@@ -287,7 +287,7 @@ def _describes_options(text: str, options: Sequence[str]) -> bool:
 
 
 def _closing(text: str, options: Sequence[str]) -> Statement | None:
-    """Return the only option that the last sentence names, unless the sentence denies something."""
+    """Return the option that the last sentence names, if it names only one and contains no negation."""
     sentences = [match[0].strip() for match in _SENTENCE.finditer(text[-2_000:]) if match[0].strip()]
     if not sentences:
         return None

@@ -1,4 +1,7 @@
-"""The multiple-choice verifier. ``conf/verifier/choice.yaml`` builds it; ``docs/multiple_choice.md`` describes it."""
+"""The multiple-choice verifier.
+
+``conf/verifier/choice.yaml`` builds this verifier; ``docs/multiple_choice.md`` describes it.
+"""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@
 * An expected ``int`` must be an ``int``. For an expected ``float``, an ``int`` of the same value is accepted.
 * Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute, and not by more than a thousandth
   of a small expected value. NaN equals NaN.
-* Text output is compared line by line. Blanks at line ends and empty lines at the end are ignored. The number of blanks
-  between words is ignored. If lines of the expected output are indented differently, as in a printed shape, the
-  indentation counts. Numbers in the output are compared as text, but two decimal fractions are equal if they differ by
-  at most ``TOLERANCE``.
+  * Text output is compared line by line. Spaces at line ends and empty lines at the end are ignored. The number of
+    spaces between words is ignored. If lines of the expected output are indented differently, as in a printed shape,
+    the indentation counts. Numbers in the output are compared as text, but two decimal fractions are equal if they
+    differ by at most ``TOLERANCE``.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def same_output(expected: str, printed: str) -> bool:
 
 
 def _indents(lines: Sequence[str]) -> list[int]:
-    """Return how far each line is indented, less the indentation that all lines have."""
+    """Return the indentation of each line, minus the indentation that all lines have in common."""
     indents = [len(line) - len(line.lstrip()) for line in lines]
     common = min((indent for indent, line in zip(indents, lines, strict=True) if line), default=0)
     return [max(0, indent - common) for indent in indents]

@@ -15,7 +15,7 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script
 
 
 async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Judge tests of the kinds ``asserts`` and ``check``: a driver runs them and calls the program."""
+    """Judge tests of the kinds ``asserts`` and ``check``: a driver in the sandbox runs them and calls the program."""
     driven = with_tests(program, tests)
     sources = driven.tests
     execution = await sandbox.run(driven)
@@ -54,8 +54,8 @@ def with_tests(program: Program, tests: CodeTests) -> Program:
 def _with_calls(tests: CodeTests) -> tuple[tuple[str, ...], str]:
     """Return the source of each case and the entry point, as the driver expects them.
 
-    The driver calls ``check`` with a function of the program by its name. If the entry point is another expression, for
-    example ``Solution().two_sum``, the call is added to the source.
+    If the entry point is a name, the driver calls ``check`` with this function of the program. If it is another
+    expression, for example ``Solution().two_sum``, the call of ``check`` is added to the source.
     """
     sources = tuple(str(case["source"]) for case in tests.cases)
     entry = tests.entry_point.strip()

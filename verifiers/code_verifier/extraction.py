@@ -1,4 +1,4 @@
-"""Extracts the program from a chat answer: chooses the code block and cleans it. ``verifier`` uses it.
+"""Extracts the program from a chat answer: chooses the code block and cleans it. ``verifier`` uses this module.
 
 ``fences`` finds the blocks, ``helpers`` adds the definitions of other blocks.
 """
@@ -106,9 +106,9 @@ _FED = regex(
 
 
 def _only_starts_programs(text: str) -> bool:
-    """Return whether every line makes a file executable or runs it, as in ``chmod +x s.sh; ./s.sh``.
+    """Return whether every command only makes a file executable or runs it, as in ``chmod +x s.sh; ./s.sh``.
 
-    In a block with prompts (``$ ./s.sh``), the other lines are output.
+    In a block with shell prompts (``$ ./s.sh``), lines without a prompt are output and are ignored.
     """
     text = _FED.sub(r"\1", text)
     if re.search(r"^\s*\$ ", text, re.MULTILINE):
@@ -120,7 +120,7 @@ def _only_starts_programs(text: str) -> bool:
 def language_of(text: str, also: str = "") -> str:
     """Return the programming language with the most typical line beginnings in ``text``, or "" if there are none.
 
-    Compiled languages have many line beginnings in common, so only ``also`` is considered among them.
+    Compiled languages have many line beginnings in common. Therefore ``also`` is the only compiled language considered.
     """
     signs = {also: SIGNS[also], **_SIGNS} if also in SIGNS else _SIGNS
     votes = {

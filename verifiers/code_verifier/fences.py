@@ -30,7 +30,7 @@ _CLOSING_END = regex(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
 _CODE_AFTER_TAG = regex(r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE)
 _TAGS = regex(r"<(code|answer|solution|program)\b[^<>]*+>", re.IGNORECASE)
 _THINKING = regex(r"<(think|thinking|reasoning)>", re.IGNORECASE)
-_MOST_OPENINGS = 20  # of thinking that never ends; the text before each is searched for code blocks
+_MOST_OPENINGS = 20  # thinking without an end mark: code blocks are searched before so many start marks
 _OPEN_THINKING = regex(r"^[ \t]*<(?:think|thinking|reasoning)>", re.MULTILINE | re.IGNORECASE)
 _STOP = regex(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\]")
 
@@ -39,7 +39,8 @@ _STOP = regex(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\
 class Block:
     """A part of an answer that is marked as code.
 
-    ``language`` is "" if the answer does not state it, and "other" if it is not supported. ``tag`` is as written.
+    ``language`` is "" if the answer does not state it, and "other" if it is not supported. ``tag`` is the language as
+    the answer writes it.
     """
 
     text: str
@@ -52,7 +53,7 @@ class Block:
 def visible_text(answer: str) -> str:
     """Return ``answer`` without its thinking and without markers of a chat template.
 
-    Thinking that never ends is removed up to the end of the text: a draft in it is not the answer.
+    Thinking without an end marker is removed up to the end of the text, because a draft in it is not the answer.
     """
     text, end = "", 0
     for begin, _, end_of_tag in _elements(answer, _THINKING):
@@ -82,7 +83,7 @@ def code_blocks(text: str) -> list[Block]:
 
 
 def _elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield (begin, content, end) of each element such as ``<code>…</code>``. Takes time in proportion to the text."""
+    """Yield (begin, content, end) of each element such as ``<code>…</code>``. The time is linear in ``text``."""
     at, endless = 0, set[str]()
     while match := opening.search(text, at):
         name = match[1].lower()

@@ -13,8 +13,8 @@ from bestofn.verifiers.code_verifier.compiled_languages import DEFINITIONS
 from bestofn.verifiers.code_verifier.fences import Block
 from bestofn.verifiers.code_verifier.syntax import identifiers, parse, read_python
 
-BLOCKS = 200  # that are searched for helpers
-PASSES = 8  # of the search for helpers: a helper may use another that is defined in a later block
+BLOCKS = 200  # maximum number of blocks that are searched for helpers
+PASSES = 8  # maximum number of searches: a helper may use another helper of a later block
 _DEFINITION = {
     "python": r"^(?:async )?(?:def|class) +(\w+)",
     "javascript": r"^(?:export )?(?:default )?(?:async )?(?:function\*?|class) +([\w$]+)"
@@ -38,9 +38,9 @@ def definitions(text: str, language: str) -> set[str]:
 def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
     """Return the chosen block after the parts of other blocks that define the names it uses and does not define.
 
-    The nearest earlier block comes first, then later blocks. The names that an added part uses are then looked for in
-    the blocks again, up to ``PASSES`` times. A block that defines a name of the chosen block again is another attempt
-    at the program, so nothing is taken from it.
+    Earlier blocks are searched first, the nearest before the others; then later blocks. An added part may use further
+    names, so the blocks are searched up to ``PASSES`` times. A block that defines a name of the chosen block again is
+    another version of the program, so nothing is taken from it.
     """
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):
@@ -92,7 +92,7 @@ def _defines_only(node: ast.stmt) -> bool:
 
 
 def _heads(nodes: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield the nodes without the bodies of functions and classes, so that only top-level names count as defined."""
+    """Yield the syntax nodes outside the bodies of functions and classes. They define the top-level names."""
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield ast.ClassDef(name=node.name, bases=[], keywords=[], body=[], decorator_list=[])

@@ -1,7 +1,7 @@
 """Converts a JavaScript module to a script, because the sandbox and the tests refer to its functions by name.
 
-It also removes the type annotations of TypeScript. It recognises only the forms that models usually write. The result
-is a guess, so the verifier does not fail a program that was TypeScript.
+This module also removes the type annotations of TypeScript. It recognises only the forms that models usually write. The
+result may be wrong, so the verifier never fails a program that was TypeScript.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _QUOTED = regex(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|
 
 
 def is_typescript(source: str, tag: str) -> bool:
-    """Return whether ``source`` has type annotations, as far as its text shows. ``tag`` is the name on its fence."""
+    """Guess whether ``source`` has type annotations. ``tag`` is the language name on the code fence."""
     return tag in _TYPESCRIPT_TAGS or bool(_MARKS.search(_QUOTED.sub("''", source)))
 
 

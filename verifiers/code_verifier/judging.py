@@ -30,7 +30,7 @@ async def judged(
     *given: P.args,
     **named: P.kwargs,
 ) -> Tally:
-    """Return ``judge(execution, ...)``. ``judge`` is a function of a module, because a worker process may call it.
+    """Return ``judge(execution, ...)``. ``judge`` must be a top-level function, because a worker process may call it.
 
     ``total`` is the number of tests. If the worker exceeds its memory or processor time, the program failed. If the
     worker ends for another reason, the tally has a ``problem``.

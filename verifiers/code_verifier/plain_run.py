@@ -25,7 +25,7 @@ _SHARE_AFTER_TIMEOUT = 0.7
 
 
 def applies(tests: CodeTests) -> bool:
-    """Return whether a plain run differs from the first run. In native languages, the first run is a plain run."""
+    """Return whether a plain run differs from the first run. In compiled languages, the first run is a plain run."""
     return tests.kind in _KINDS and tests.language not in NATIVE
 
 

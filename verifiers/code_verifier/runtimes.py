@@ -155,13 +155,18 @@ def _cpp_headers(need: Need) -> set[str]:
 
 
 def _python_modules(need: Need) -> set[str]:
-    """Return the modules that the program may lack. The driver reports modules that the tests lack (``broken``)."""
+    """Return the imported modules that the sandbox may not have.
+
+    For modules of the tests, the driver reports ``broken``.
+    """
     return imported_modules(need.source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    """How the needs of a program are read and probed. Without a probe, the sandbox has nothing beyond the compiler."""
+    """The functions that read and probe the needs of a program in one language.
+
+    If ``probe`` is "", the sandbox is assumed to have only the compiler and its standard library."""
 
     needs: Callable[[Need], set[str]]
     probe: str
@@ -183,7 +188,7 @@ _LANGUAGES = {
 
 
 class Runtimes:
-    """Knows what one sandbox has. It probes each name once."""
+    """Finds out which modules and commands one sandbox has. Each name is probed once."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox

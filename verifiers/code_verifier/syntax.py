@@ -32,7 +32,7 @@ class Reading:
 
 
 def read_python(source: str) -> Reading:
-    """Read the syntax of ``source``. For a source that cannot be analysed here, every name counts as undefined."""
+    """Read the syntax of ``source``. If Python cannot analyse it, every name in it counts as undefined."""
     called = frozenset(re.findall(r"(?<![\w.])([A-Za-z_]\w*)\s*\(", source))
     if len(source) > MAX_CHARS:
         return Reading(undefined=frozenset(identifiers(source)), called=called)

@@ -155,7 +155,7 @@ class CodeVerifier:
         return calibrated(Verdict("fail", 0.0, explanation[:500], self.name, detail, seconds))
 
     async def _once(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
-        """Return the result of the tests. Equal programs with equal tests are run once. A failed run is not reused."""
+        """Return the result of the tests. Equal programs with equal tests are run once, except after a ``problem``."""
         identity = repr((source, tests, sorted(offered)))  # not JSON, which does not distinguish 1 and "1" as keys
         key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
@@ -197,7 +197,7 @@ class CodeVerifier:
 
 
 async def _aside(text: str, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """Return the result of ``read``. It is called in another thread if ``text`` is so long that the loop would wait."""
+    """Call ``read`` and return its result. For a long ``text``, another thread calls it and does not block the loop."""
     return await in_thread(read, *given, **named) if len(text) > LONG else read(*given, **named)
 
 

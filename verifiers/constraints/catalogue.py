@@ -23,7 +23,7 @@ class UndecidedError(Exception):
 
 
 def constraint(*ids: str) -> Callable[[Function], Function]:
-    """Register a check under ``ids``. An id with a language before it, such as ``ja:…``, is for this language only."""
+    """Register a check under ``ids``. An id with a language prefix, such as ``ja:…``, applies only to this language."""
 
     def register(check: Function) -> Function:
         for one in ids:
@@ -73,7 +73,7 @@ def _comparable(text: str) -> str:
 
 
 def _typed(value: object, parameter: inspect.Parameter) -> object:
-    """Return an argument as its check expects it; a text as a list of one. Raises ``ValueError`` if it has no use."""
+    """Convert an argument to the type of ``parameter``; one text to a list. Raises ``ValueError`` for a wrong type."""
     if parameter.annotation == "Sequence[str]":
         several = [value] if isinstance(value, str) else value
         is_empty = not several and parameter.default is inspect.Parameter.empty

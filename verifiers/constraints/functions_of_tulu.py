@@ -50,8 +50,8 @@ FUNCTIONS: dict[str, tuple[str, dict[str, str]]] = {
 def from_function(row: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the id and the arguments of the constraint that a row of RLVR-IFeval describes.
 
-    Arguments of the function are those that the row has, other arguments are null. A function that is not known keeps
-    its name, so that the verifier reports it.
+    Arguments that are null in the row do not belong to the function and are left out. For an unknown function, the id
+    is its name, so that the verifier reports it.
     """
     name = str(row["func_name"])
     constraint, arguments = FUNCTIONS.get(name, (name, {}))

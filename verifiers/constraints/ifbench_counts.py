@@ -16,48 +16,48 @@ INTERROBANGS = ("?!", "!?", "‽")
 
 @constraint("count:word_count_range")
 def word_count_range(text: str, min_words: int, max_words: int) -> str:
-    """The number of words is between two bounds."""
+    """Check that the number of words is between two bounds."""
     return between(len(counted_words(text)), "words", min_words, max_words)
 
 
 @constraint("count:unique_word_count")
 def unique_words(text: str, N: int) -> str:
-    """At least N different words."""
+    """Check that the response has at least N different words."""
     different = {part.strip(string.punctuation) for part in text.lower().split()}
     return compare(len(different), "at least", N, "different words")
 
 
 @constraint("count:conjunctions")
 def conjunctions(text: str, small_n: int) -> str:
-    """At least this number of different coordinating conjunctions."""
+    """Check that the response has at least ``small_n`` different coordinating conjunctions."""
     used = {word.lower() for word in stripped_words(text)} & CONJUNCTIONS
     return compare(len(used), "at least", small_n, "different coordinating conjunctions")
 
 
 @constraint("count:person_names")
 def person_names(text: str, N: int) -> str:
-    """At least N different names of the list in the instruction."""
+    """Check that the response has at least N different names from the list in the instruction."""
     used = {name for name in PERSON_NAMES if re.search(rf"\b{name}\b", text)}
     return compare(len(used), "at least", N, "different names of the list")
 
 
 @constraint("count:numbers")
 def numbers(text: str, N: int) -> str:
-    """Exactly N numbers. Punctuation inside a number, as in 1,000.5, does not divide it."""
+    """Check that the response has exactly N numbers. Punctuation inside a number, as in 1,000.5, does not divide it."""
     digits = re.findall(r"\d+", text.translate(str.maketrans("", "", string.punctuation)))
     return compare(len(digits), "exactly", N, "numbers")
 
 
 @constraint("count:pronouns")
 def pronouns(text: str, N: int) -> str:
-    """At least N pronouns."""
+    """Check that the response has at least N pronouns."""
     used = [token for token in tokens(text.lower().replace("/", " ")) if token in PRONOUNS]
     return compare(len(used), "at least", N, "pronouns")
 
 
 @constraint("count:punctuation")
 def all_punctuation(text: str) -> str:
-    """Each of . , ! ? ; : and an interrobang. The marks of the interrobang do not count as ! and ?."""
+    """Check that the response has . , ! ? ; : and an interrobang. The marks of the interrobang do not count."""
     mark = next((mark for mark in INTERROBANGS if mark in text), "")
     if not mark:
         return "there is no interrobang"
@@ -68,7 +68,7 @@ def all_punctuation(text: str) -> str:
 
 @constraint("count:keywords_multiple")
 def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> str:
-    """The keywords occur once, twice, three, five and seven times."""
+    """Check that the keywords occur once, twice, three, five and seven times."""
     for keyword, times in zip((keyword1, keyword2, keyword3, keyword4, keyword5), (1, 2, 3, 5, 7), strict=True):
         problem = compare(text.lower().count(keyword.strip().lower()), "exactly", times, f"times {keyword!r}")
         if problem:
@@ -78,7 +78,7 @@ def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, ke
 
 @constraint("count:words_japanese")
 def nth_word_japanese(text: str, N: int) -> str:
-    """Every N-th word is in Japanese. Numbers and punctuation are not checked."""
+    """Check that every N-th word is in Japanese. Numbers and punctuation are not checked."""
     for place, part in enumerate(text.split(), 1):
         word = part.strip(string.punctuation)
         if place % N == 0 and word and not word.isdigit() and not JAPANESE.search(word):
@@ -88,7 +88,7 @@ def nth_word_japanese(text: str, N: int) -> str:
 
 @constraint("ratio:stop_words")
 def stop_words(text: str, percentage: float) -> str:
-    """At most this percentage of the words are stop words."""
+    """Check that at most ``percentage`` % of the words are stop words."""
     used = counted_words(text)
     if not used:
         return "the response has no words"
@@ -98,14 +98,14 @@ def stop_words(text: str, percentage: float) -> str:
 
 @constraint("ratio:sentence_type")
 def sentence_types(text: str) -> str:
-    """Two declarative sentences per question."""
+    """Check that the response has two declarative sentences per question."""
     statements, questions, _ = _by_mark(text)
     return unless(statements == 2 * questions, f"{statements} statements and {questions} questions; expected 2 to 1")
 
 
 @constraint("ratio:sentence_balance")
 def sentence_balance(text: str) -> str:
-    """As many statements as questions and exclamations."""
+    """Check that the response has as many statements as questions and exclamations."""
     counts = _by_mark(text)
     return unless(len(set(counts)) == 1, "{} statements, {} questions, {} exclamations".format(*counts))
 
@@ -117,7 +117,7 @@ def _by_mark(text: str) -> tuple[int, int, int]:
 
 @constraint("ratio:overlap")
 def trigram_overlap(text: str, reference_text: str, percentage: float) -> str:
-    """The share of the response's trigrams of characters that the reference text has, ±2 points."""
+    """Check that the share of the character trigrams that the reference text also has is ``percentage`` ±2 points."""
     own, others = ({part[at : at + 3] for at in range(len(part) - 2)} for part in (text, reference_text))
     if not own:
         return "the response has no trigram"
@@ -129,7 +129,7 @@ def trigram_overlap(text: str, reference_text: str, percentage: float) -> str:
 
 @constraint("ratio:sentence_words")
 def equal_sentences(text: str) -> str:
-    """Three sentences with the same number of characters and without a common word."""
+    """Check that the response has three sentences of the same number of characters, without a common word."""
     parts = sentences(text)
     problem = compare(len(parts), "exactly", 3, "sentences")
     if problem:

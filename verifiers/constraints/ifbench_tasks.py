@@ -20,13 +20,13 @@ QUOTED = re.compile(r'"[^"]*[^\w\s"][^"]*"')
 
 @constraint("custom:multiples")
 def multiples_of_seven(text: str) -> str:
-    """The numbers are the multiples of 7 from 10 to 50."""
+    """Check that the numbers are the multiples of 7 from 10 to 50."""
     return unless(re.findall(r"\d+", text) == [str(number) for number in range(14, 51, 7)], "other numbers")
 
 
 @constraint("custom:mcq_count_length")
 def growing_questions(text: str) -> str:
-    """Four questions with five options each; each question is longer than the one before."""
+    """Check that there are four questions with five options each, and each question is longer than the one before."""
     if not text.startswith("Question"):
         return "the response does not begin with 'Question'"
     parts = [part.strip().split("\n") for part in QUESTION.split(text) if part.strip()]
@@ -41,7 +41,7 @@ def growing_questions(text: str) -> str:
 
 @constraint("custom:reverse_newline")
 def countries_in_reverse(text: str) -> str:
-    """The countries of Africa from Zimbabwe backwards, one per line."""
+    """Check that the response lists the countries of Africa from Zimbabwe backwards, one per line."""
     rows = [bare for line in text.split("\n") if (bare := line.strip(string.punctuation + " "))]
     start = next((place for place, row in enumerate(rows) if "Zimbabwe" in row), len(rows))
     listed = [_ascii(row) for row in rows[start:]]
@@ -51,7 +51,7 @@ def countries_in_reverse(text: str) -> str:
 
 @constraint("custom:word_reverse")
 def words_in_reverse(text: str) -> str:
-    """One sentence about the bald eagle, with its words in reverse order."""
+    """Check that the response is one sentence about the bald eagle, with its words in reverse order."""
     bare = text.lower().translate(str.maketrans("", "", string.punctuation))
     reverse = " ".join(reversed(bare.split()))
     return unless("bald eagle" in reverse, "the reversed response does not name the bald eagle")
@@ -59,40 +59,46 @@ def words_in_reverse(text: str) -> str:
 
 @constraint("custom:character_reverse")
 def letters_in_reverse(text: str) -> str:
-    """A sentence about the bald eagle, with its letters in reverse order."""
+    """Check that the response is a sentence about the bald eagle, with its letters in reverse order."""
     return unless("elgae dlab" in text.lower(), "the response does not have 'elgae dlab'")
 
 
 @constraint("custom:sentence_alphabet")
 def alphabet_of_sentences(text: str) -> str:
-    """26 sentences; their first letters are the alphabet."""
+    """Check that the response has 26 sentences whose first letters are the alphabet."""
     letters = "".join(sentence[0].lower() for sentence in sentences(text))
     return unless(letters == string.ascii_lowercase, f"the sentences begin with {letters[:40]!r}")
 
 
 @constraint("custom:european_capitals_sort")
 def capitals_by_latitude(text: str) -> str:
-    """The European capitals north of 45 degrees, from the north to the south, separated by commas."""
+    """Check that the response lists the European capitals north of 45 degrees from north to south, with commas."""
     listed = [part.strip() for part in _ascii(text).split(",") if part.strip()]
     return unless(listed == CAPITALS, f"{len(listed)} capitals; expected {', '.join(CAPITALS)}")
 
 
 @constraint("custom:csv_city")
 def csv_of_cities(text: str) -> str:
-    """CSV with the given five columns and seven rows."""
+    """Check that the response is CSV with the given five columns and seven rows."""
     return _table(text, "ID Country City Year Count", 7, ",")
 
 
 @constraint("custom:csv_special_character")
 def csv_with_quoted_field(text: str) -> str:
-    """CSV with the given five columns and fourteen rows; a quoted field has a special character."""
+    """Check that the response is CSV with the given five columns and fourteen rows.
+
+    A quoted field must have a special character.
+    """
     problem = _table(text, "ProductID Category Brand Price Stock", 14, ",")
     return problem or unless(QUOTED.search(text.split("\n", 1)[-1]), "no quoted field has a special character")
 
 
 @constraint("custom:csv_quotes")
 def csv_in_quotes(text: str) -> str:
-    """Text with tabs, the given five columns and three rows; each field is in double quotation marks."""
+    """Check that the response has fields with tabs between them, the given five columns and three rows.
+
+    Each field must be in double quotation marks.
+    """
     problem = _table(text, "StudentID Subject Grade Semester Score", 3, "\t")
     if problem:
         return problem
@@ -103,7 +109,7 @@ def csv_in_quotes(text: str) -> str:
 
 @constraint("custom:date_format_list")
 def dates_of_napoleon(text: str) -> str:
-    """Dates in the life of Napoleon as YYYY-MM-DD, separated by commas."""
+    """Check that the response has dates in the life of Napoleon as YYYY-MM-DD, separated by commas."""
     for part in map(str.strip, text.strip().split(",")):
         if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", part):
             return f"{part[:40]!r} is not a date YYYY-MM-DD"

@@ -27,58 +27,58 @@ CHOICES = {
 
 @constraint("keywords:existence")
 def keywords_exist(text: str, keywords: Sequence[str]) -> str:
-    """All keywords occur, in any case."""
+    """Check that all keywords occur, in upper or lower case."""
     missing = [keyword for keyword in keywords if keyword.lower() not in text.lower()]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
 
 @constraint("keywords:frequency")
 def keyword_frequency(text: str, keyword: str, frequency: int, relation: str) -> str:
-    """The keyword occurs as often as required, in any case."""
+    """Check that the keyword occurs as often as ``frequency`` and ``relation`` require, in upper or lower case."""
     return compare(text.lower().count(keyword.strip().lower()), relation, frequency, f"times {keyword!r}")
 
 
 @constraint("keywords:forbidden_words")
 def no_forbidden_words(text: str, forbidden_words: Sequence[str]) -> str:
-    """No forbidden word occurs as a whole word, in any case."""
+    """Check that no forbidden word occurs as a whole word, in upper or lower case."""
     used = [word for word in forbidden_words if re.search(whole(word), text, re.IGNORECASE)]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
 
 @constraint("ja:keywords:forbidden_words")
 def no_forbidden_words_ja(text: str, forbidden_words: Sequence[str]) -> str:
-    """No forbidden word occurs. Japanese has no spaces between words."""
+    """Check that no forbidden word occurs. Japanese has no spaces between words."""
     used = [word for word in forbidden_words if word in text]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
 
 @constraint("keywords:letter_frequency")
 def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: str) -> str:
-    """The character occurs as often as required, in any case."""
+    """Check that the character occurs as often as ``let_frequency`` and ``let_relation`` require, in any case."""
     return compare(text.lower().count(letter.lower()), let_relation, let_frequency, f"times {letter!r}")
 
 
 @constraint("language:response_language")
 def response_language(text: str, language: str) -> str:
-    """The whole response is in the language (ISO 639-1)."""
+    """Check that the whole response is in the language (ISO 639-1)."""
     return written_in(text, language)
 
 
 @constraint("length_constraints:number_sentences")
 def number_of_sentences(text: str, num_sentences: int, relation: str) -> str:
-    """The response has as many sentences as required."""
+    """Check that the response has as many sentences as ``num_sentences`` and ``relation`` require."""
     return compare(len(sentences(text)), relation, num_sentences, "sentences")
 
 
 @constraint("length_constraints:number_words")
 def number_of_words(text: str, num_words: int, relation: str) -> str:
-    """The response has as many words as required."""
+    """Check that the response has as many words as ``num_words`` and ``relation`` require."""
     return compare(len(counted_words(text)), relation, num_words, "words")
 
 
 @constraint("length_constraints:number_paragraphs")
 def number_of_paragraphs(text: str, num_paragraphs: int) -> str:
-    """The response has this number of paragraphs, separated by ``***``."""
+    """Check that the response has ``num_paragraphs`` paragraphs, separated by ``***``."""
     parts = [part.strip() for part in re.split(r"\s?\*\*\*\s?", text)]
     if not all(parts[1:-1]):
         return "an empty paragraph between two separators ***"
@@ -87,7 +87,10 @@ def number_of_paragraphs(text: str, num_paragraphs: int) -> str:
 
 @constraint("length_constraints:nth_paragraph_first_word")
 def first_word_of_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> str:
-    """The response has this number of paragraphs, separated by blank lines; the n-th begins with the word."""
+    """Check that the response has ``num_paragraphs`` paragraphs, and the n-th begins with ``first_word``.
+
+    Blank lines separate the paragraphs.
+    """
     parts = text.split("\n\n")
     problem = compare(len([part for part in parts if part.strip()]), "exactly", num_paragraphs, "paragraphs")
     if problem:
@@ -100,13 +103,13 @@ def first_word_of_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, 
 
 @constraint("detectable_content:number_placeholders")
 def number_of_placeholders(text: str, num_placeholders: int, relation: str = "at least") -> str:
-    """The response has placeholders in square brackets, such as [address]."""
+    """Check that the response has the required number of placeholders in square brackets, such as [address]."""
     return compare(len(re.findall(r"\[[^\n\[\]]*\]", text)), relation, num_placeholders, "placeholders")
 
 
 @constraint("detectable_content:postscript")
 def postscript(text: str, postscript_marker: str) -> str:
-    """A postscript begins with the marker. P.S. and P.P.S are found with spaces between the letters, in any case."""
+    """Check that a postscript begins with the marker. P.S. and P.P.S may contain spaces, and be in any case."""
     letters = re.fullmatch(r"((?:P\.\s?)+S)\.?", postscript_marker.strip(), re.IGNORECASE)
     if letters:
         pattern = r"\.\s?".join(letter for letter in letters.group(1).lower() if letter.isalpha())
@@ -118,7 +121,7 @@ def postscript(text: str, postscript_marker: str) -> str:
 
 @constraint("detectable_format:number_bullet_lists")
 def number_of_bullets(text: str, num_bullets: int) -> str:
-    """The response has exactly this number of bullets in Markdown."""
+    """Check that the response has exactly ``num_bullets`` Markdown bullets."""
     lines = re.findall(r"(?m)^[^\S\n]*\*[^*].*$", text) + re.findall(r"(?m)^[^\S\n]*-(?!\d).*$", text)
     bullets = [line for line in lines if not RULE.fullmatch(line)]
     return compare(len(bullets), "exactly", num_bullets, "bullets")
@@ -126,25 +129,25 @@ def number_of_bullets(text: str, num_bullets: int) -> str:
 
 @constraint("detectable_format:constrained_response")
 def one_of_three_answers(text: str) -> str:
-    """The response contains one of the three allowed answers."""
+    """Check that the response contains one of the three allowed answers."""
     return _one_of(text, CHOICES["en"])
 
 
 @constraint("es:detectable_format:constrained_response")
 def one_of_three_answers_es(text: str) -> str:
-    """The response contains one of the three allowed answers in Spanish."""
+    """Check that the response contains one of the three allowed answers in Spanish."""
     return _one_of(text, CHOICES["es"])
 
 
 @constraint("fr:detectable_format:constrained_response")
 def one_of_three_answers_fr(text: str) -> str:
-    """The response contains one of the three allowed answers in French."""
+    """Check that the response contains one of the three allowed answers in French."""
     return _one_of(text.lower(), tuple(choice.lower() for choice in CHOICES["fr"]))
 
 
 @constraint("ja:detectable_format:constrained_response")
 def one_of_three_answers_ja(text: str) -> str:
-    """The response contains one of the three allowed answers in Japanese."""
+    """Check that the response contains one of the three allowed answers in Japanese."""
     return _one_of(text, CHOICES["ja"])
 
 
@@ -154,21 +157,21 @@ def _one_of(text: str, choices: Sequence[str]) -> str:
 
 @constraint("detectable_format:number_highlighted_sections")
 def number_of_highlights(text: str, num_highlights: int, relation: str = "at least") -> str:
-    """The response has highlighted parts in Markdown, such as *part*."""
+    """Check that the response has the required number of highlighted Markdown parts, such as *part*."""
     found = [one for one in HIGHLIGHT.finditer(text) if (one.group(1) or one.group(2) or "").strip()]
     return compare(len(found), relation, num_highlights, "highlighted parts")
 
 
 @constraint("detectable_format:multiple_sections")
 def number_of_sections(text: str, section_spliter: str, num_sections: int, relation: str = "at least") -> str:
-    """The response has sections that begin with the word and a number, such as Section 1."""
+    """Check that the response has the required number of sections, each starting with a word and number (Section 1)."""
     found = re.findall(rf"{re.escape(section_spliter.strip())}\s?\d+", text)
     return compare(len(found), relation, num_sections, f"sections that begin with {section_spliter!r} and a number")
 
 
 @constraint("detectable_format:json_format")
 def is_json(text: str) -> str:
-    """The whole response is JSON; a Markdown fence around it is allowed."""
+    """Check that the whole response is JSON; a Markdown fence around it is allowed."""
     return json_problem(FENCE.sub("", text.strip()).strip())
 
 
@@ -185,14 +188,14 @@ def json_problem(text: str) -> str:
 
 @constraint("detectable_format:title")
 def has_title(text: str) -> str:
-    """The response has a title in double angular brackets."""
+    """Check that the response has a title in double angular brackets."""
     titles = [line.partition("<<")[2].rpartition(">>")[0] for line in text.split("\n")]
     return unless(any(title.strip("<> \t") for title in titles), "there is no title in << >>")
 
 
 @constraint("combination:two_responses")
 def two_responses(text: str) -> str:
-    """The response has two different answers, separated by six asterisks."""
+    """Check that the response has two different answers, separated by six asterisks."""
     parts = [part.strip() for part in text.split("******")]
     answers = [part for part in parts if part]
     if not all(parts[1:-1]):
@@ -203,21 +206,21 @@ def two_responses(text: str) -> str:
 
 @constraint("combination:repeat_prompt")
 def repeats_prompt(text: str, prompt_to_repeat: str) -> str:
-    """The response begins with the request, in any case."""
+    """Check that the response begins with the request, in upper or lower case."""
     begins = text.strip().lower().startswith(prompt_to_repeat.strip().lower())
     return unless(begins, "the response does not begin with the request")
 
 
 @constraint("startend:end_checker")
 def ends_with_phrase(text: str, end_phrase: str) -> str:
-    """The response ends with the phrase, in any case. Quotation marks around the response are allowed."""
+    """Check that the response ends with the phrase, in any case. Quotation marks around the response are allowed."""
     ends = text.strip().strip(DOUBLE_QUOTES).lower().endswith(end_phrase.strip().lower())
     return unless(ends, f"the response ends with {text.strip()[-60:]!r}")
 
 
 @constraint("startend:quotation")
 def in_quotation_marks(text: str) -> str:
-    """The whole response is in double quotation marks."""
+    """Check that the whole response is in double quotation marks."""
     text = text.strip()
     inside = text[1:-1].strip()
     wrapped = bool(inside) and text[0] in DOUBLE_QUOTES and text[-1] in DOUBLE_QUOTES
@@ -226,20 +229,20 @@ def in_quotation_marks(text: str) -> str:
 
 @constraint("change_case:capital_word_frequency")
 def capital_words(text: str, capital_frequency: int, capital_relation: str) -> str:
-    """The response has words in capital letters as often as required."""
+    """Check that the response has the required number of words in capital letters."""
     found = [token for token in tokens(text) if token.isupper()]
     return compare(len(found), capital_relation, capital_frequency, "words in capital letters")
 
 
 @constraint("change_case:english_capital")
 def english_capitals(text: str) -> str:
-    """The response is in English and has no lower-case letter."""
+    """Check that the response is in English and has no lower-case letter."""
     return all_upper(text) or not_in_other_language(text, "en")
 
 
 @constraint("change_case:english_lowercase")
 def english_lowercase(text: str) -> str:
-    """The response is in English and has no capital letter."""
+    """Check that the response is in English and has no capital letter."""
     return all_lower(text) or not_in_other_language(text, "en")
 
 
@@ -255,6 +258,6 @@ def all_lower(text: str) -> str:
 
 @constraint("punctuation:no_comma")
 def no_comma(text: str) -> str:
-    """The response has no comma."""
+    """Check that the response has no comma."""
     commas = re.findall(r"[,，､、،﹐﹑]", text)
     return unless(not commas, f"{len(commas)} commas")

@@ -21,25 +21,25 @@ def _times(text: str, keyword: str) -> int:
 
 @constraint("keywords:word_once")
 def word_once(text: str, keyword: str) -> str:
-    """The keyword occurs exactly once."""
+    """Check that the keyword occurs exactly once."""
     return compare(_times(text, keyword), "exactly", 1, f"times {keyword!r}")
 
 
 @constraint("keywords:word_count_different_numbers")
 def word_often(text: str, keyword: str, frequency: int, relation: str) -> str:
-    """The keyword occurs as often as required."""
+    """Check that the keyword occurs as often as ``frequency`` and ``relation`` require."""
     return compare(_times(text, keyword), relation, frequency, f"times {keyword!r}")
 
 
 @constraint("keywords:exclude_word_harder")
 def word_excluded(text: str, keyword: str) -> str:
-    """The keyword does not occur."""
+    """Check that the keyword does not occur."""
     return unless(not _times(text, keyword), f"the response has {keyword!r}")
 
 
 @constraint("keywords:no_adjacent_consecutive")
 def no_adjacent_letters(text: str) -> str:
-    """No two adjacent words begin with consecutive letters of the alphabet."""
+    """Check that no two adjacent words begin with consecutive letters of the alphabet."""
     first = [word[0] for word in bare_words(text.lower())]
     found = next((one + other for one, other in pairwise(first) if ord(other) - ord(one) == 1), "")
     return unless(not found, f"two adjacent words begin with {' and '.join(found)}")
@@ -47,65 +47,65 @@ def no_adjacent_letters(text: str) -> str:
 
 @constraint("keywords:palindrome")
 def has_palindrome(text: str) -> str:
-    """The response has a palindrome of at least two letters."""
+    """Check that the response has a palindrome of at least two letters."""
     found = any(len(word) > 1 and word == word[::-1] for word in bare_words(text.lower()))
     return unless(found, "there is no palindrome")
 
 
 @constraint("keywords:start_end")
 def starts_and_ends_alike(text: str) -> str:
-    """The first word of the response is also its last word."""
+    """Check that the first word of the response is also its last word."""
     used = bare_words(text.lower())
     return unless(used and used[0] == used[-1], "the first and the last word are different")
 
 
 @constraint("letters:letter_counting")
 def letters_counted(text: str, N: int, relation: str) -> str:
-    """The response has as many letters as required."""
+    """Check that the response has as many letters as ``N`` and ``relation`` require."""
     return compare(sum(char.isalpha() for char in text), relation, N, "letters")
 
 
 @constraint("letters:letter_counting2")
 def letter_counted(text: str, letter: str, let_frequency: int, let_relation: str) -> str:
-    """The letter occurs as often as required, in any case."""
+    """Check that the letter occurs as often as ``let_frequency`` and ``let_relation`` require, in any case."""
     return compare(text.lower().count(letter.strip().lower()), let_relation, let_frequency, f"times {letter!r}")
 
 
 @constraint("paragraphs:paragraphs")
 def two_paragraphs(text: str) -> str:
-    """Two paragraphs, separated by ``***``."""
+    """Check that the response has two paragraphs, separated by ``***``."""
     return number_of_paragraphs(text, 2)
 
 
 @constraint("paragraphs:paragraphs2")
 def two_paragraphs_by_lines(text: str) -> str:
-    """Two paragraphs, separated by a blank line."""
+    """Check that the response has two paragraphs, separated by a blank line."""
     return compare(len(paragraphs(text)), "exactly", 2, "paragraphs")
 
 
 @constraint("first_word:first_word_sent")
 def sentences_begin_with(text: str, first_word: str) -> str:
-    """Each sentence begins with the word."""
+    """Check that each sentence begins with the word."""
     others = [one for one in sentences(text) if (words(one.lower()) or [""])[0] != first_word.strip().lower()]
     return unless(not others, f"{len(others)} sentences do not begin with {first_word!r}")
 
 
 @constraint("first_word:first_word_answer")
 def response_begins_with(text: str, first_word: str) -> str:
-    """The response begins with the word."""
+    """Check that the response begins with the word."""
     return unless((words(text.lower()) or [""])[0] == first_word.strip().lower(), f"it begins with {text[:30]!r}")
 
 
 @constraint("last_word:last_word_sent")
 def sentences_end_with(text: str, last_word: str) -> str:
-    """Each sentence ends with the word."""
+    """Check that each sentence ends with the word."""
     others = [one for one in sentences(text) if (words(one.lower()) or [""])[-1] != last_word.strip().lower()]
     return unless(not others, f"{len(others)} sentences do not end with {last_word!r}")
 
 
 @constraint("last_word:last_word_answer")
 def response_ends_with(text: str, last_word: str) -> str:
-    """The response ends with the word."""
+    """Check that the response ends with the word."""
     return unless((words(text.lower()) or [""])[-1] == last_word.strip().lower(), f"it ends with {text[-30:]!r}")
 
 
@@ -114,7 +114,7 @@ INSIDE = r"(?:(?!<<|>>)\S)++"  # a word inside << >>
 
 @constraint("detectable_format:bigram_wrapping")
 def bigrams_wrapped(text: str) -> str:
-    """Each pair of words is in double angular brackets, such as <<I am>> <<at home>>."""
+    """Check that each pair of words is in double angular brackets, such as <<I am>> <<at home>>."""
     wrapped = re.fullmatch(rf"(?:\s*+<<{INSIDE}(?:\s++{INSIDE})?>>[.,!?;:]?)+\s*", text)
     singles = len(re.findall(rf"<<{INSIDE}>>", text))
     return unless(wrapped and singles <= 1, "not every pair of words is in << >>")
@@ -122,14 +122,14 @@ def bigrams_wrapped(text: str) -> str:
 
 @constraint("detectable_format:square_brackets")
 def words_in_brackets(text: str) -> str:
-    """Each word is in square brackets."""
+    """Check that each word is in square brackets."""
     others = [part for part in text.split() if not re.fullmatch(r"\[[^\[\]]+\][.,!?;:]?", part)]
     return unless(not others, f"words that are not in [ ]: {', '.join(others[:3])}")
 
 
 @constraint("detectable_format:sentence_hyphens")
 def sentences_with_hyphens(text: str) -> str:
-    """The sentences are separated by hyphens, without spaces between them."""
+    """Check that the sentences are separated by hyphens, without spaces between them."""
     spaced = re.search(r"[.!?][\"')\]]*\s+-?\S|[.!?]-\s", text.strip())
     joined = re.search(r"[.!?]-\S", text) or len(sentences(text)) < 2
     return unless(joined and not spaced, "the sentences are not separated by hyphens only")
@@ -137,7 +137,7 @@ def sentences_with_hyphens(text: str) -> str:
 
 @constraint("copy:repeat_phrase")
 def phrase_repeated(text: str, phrase: str, small_n: int) -> str:
-    """The phrase occurs this often, each time with one of its middle words changed."""
+    """Check that the phrase occurs ``small_n`` times, each time with one of its middle words changed."""
     used = phrase.split()
     if len(used) < 3:
         raise ValueError("the phrase has fewer than three words")
@@ -152,13 +152,13 @@ def phrase_repeated(text: str, phrase: str, small_n: int) -> str:
 
 @constraint("copy:copy", "copy:copying_simple")
 def request_copied(text: str, prompt_to_repeat: str) -> str:
-    """The response is the request."""
+    """Check that the response is the request."""
     return unless(text.strip().lower() == prompt_to_repeat.strip().lower(), "the response is not the request")
 
 
 @constraint("copy:copying_multiple")
 def request_copied_often(text: str, prompt_to_repeat: str, N: int) -> str:
-    """The response is the request N times, separated by six asterisks."""
+    """Check that the response is the request N times, separated by six asterisks."""
     parts = [part.strip().lower() for part in text.strip().split("******")]
     parts = [part for part in parts if part]
     problem = compare(len(parts), "exactly", N, "copies separated by ******")
@@ -167,7 +167,7 @@ def request_copied_often(text: str, prompt_to_repeat: str, N: int) -> str:
 
 @constraint("new:copy_span_idx")
 def span_copied(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """The response is the part of the request between two positions of characters.
+    """Check that the response is the part of the request between two positions of characters.
 
     Raises ``UndecidedError`` if the response is right only with or only without the last character.
     """
@@ -180,13 +180,13 @@ def span_copied(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> s
 
 @constraint("count:lowercase_counting")
 def few_lowercase_words(text: str, N: int) -> str:
-    """At most N words are in lower case."""
+    """Check that at most N words are in lower case."""
     return compare(sum(word.islower() for word in words(text)), "at most", N, "words in lower case")
 
 
 @constraint("count:counting_composition")
 def composed_paragraphs(text: str, n_sent: int, n_words: int) -> str:
-    """Three paragraphs separated by ``***``, each with this number of sentences of this number of words."""
+    """Check that there are three paragraphs of ``n_sent`` sentences of ``n_words`` words, separated by ``***``."""
     parts = [part for part in re.split(r"\s?\*\s?\*\s?\*\s?", text) if part.strip()]
     problem = compare(len(parts), "exactly", 3, "paragraphs separated by ***")
     for part in parts:
@@ -199,7 +199,7 @@ def composed_paragraphs(text: str, n_sent: int, n_words: int) -> str:
 
 @constraint("count:count_unique")
 def no_word_twice(text: str) -> str:
-    """No word occurs twice."""
+    """Check that no word occurs twice."""
     counts = Counter(bare_words(text.lower()))
     word, most = counts.most_common(1)[0] if counts else ("", 1)
     return compare(most, "exactly", 1, f"times {word!r}")
@@ -207,18 +207,18 @@ def no_word_twice(text: str) -> str:
 
 @constraint("count:count_increment_word")
 def one_once_other_twice(text: str, keyword1: str, keyword2: str) -> str:
-    """The first keyword occurs once, the second one twice."""
+    """Check that the first keyword occurs once, the second one twice."""
     problem = compare(_times(text, keyword1), "exactly", 1, f"times {keyword1!r}")
     return problem or compare(_times(text, keyword2), "exactly", 2, f"times {keyword2!r}")
 
 
 @constraint("punctuation:punctuation_dot")
 def no_dots(text: str) -> str:
-    """The response has no dots."""
+    """Check that the response has no dots."""
     return unless("." not in text, f"{text.count('.')} dots")
 
 
 @constraint("punctuation:punctuation_exclamation")
 def no_exclamation_marks(text: str) -> str:
-    """The response has no exclamation marks."""
+    """Check that the response has no exclamation marks."""
     return unless("!" not in text, f"{text.count('!')} exclamation marks")

@@ -17,50 +17,50 @@ SENTENCE_END = re.compile(r"[。！？!?\n]+")
 
 @constraint("length_constraints:number_letters")
 def number_of_characters(text: str, num_letters: int, relation: str) -> str:
-    """The response has as many characters as required."""
+    """Check that the response has as many characters as ``num_letters`` and ``relation`` require."""
     return compare(len(text.strip()), relation, num_letters, "characters")
 
 
 @constraint("letters:kanji")
 def number_of_kanji(text: str, kanji_limit: int, relation: str) -> str:
-    """The response has as many kanji as required."""
+    """Check that the response has as many kanji as ``kanji_limit`` and ``relation`` require."""
     return compare(len(re.findall(f"[{KANJI}]", text)), relation, kanji_limit, "kanji")
 
 
 @constraint("letters:furigana")
 def kanji_with_furigana(text: str) -> str:
-    """Each run of kanji is followed by its reading in full-width brackets."""
+    """Check that each run of kanji is followed by its reading in full-width brackets."""
     runs = re.findall(f"[{KANJI}]+(（[ぁ-ん]+）)?", text)
     return unless(all(runs), f"{runs.count('')} runs of kanji have no reading in （ ）")
 
 
 @constraint("letters:kansuuji")
 def numbers_in_kanji(text: str) -> str:
-    """The response has no Arabic digits."""
+    """Check that the response has no Arabic digits."""
     return unless(not re.search(r"[0-9０-９]", text), "the response has Arabic digits")
 
 
 @constraint("letters:no_hiragana")
 def no_hiragana(text: str) -> str:
-    """The response has no hiragana."""
+    """Check that the response has no hiragana."""
     return unless(not re.search(f"[{HIRAGANA}]", text), "the response has hiragana")
 
 
 @constraint("letters:no_katakana")
 def no_katakana(text: str) -> str:
-    """The response has no katakana."""
+    """Check that the response has no katakana."""
     return unless(not re.search(f"[{KATAKANA}]", text), "the response has katakana")
 
 
 @constraint("letters:hiragana_only")
 def hiragana_only(text: str) -> str:
-    """All letters of the response are hiragana."""
+    """Check that all letters of the response are hiragana."""
     return _only(text, lambda char: re.match(f"[{HIRAGANA}ー]", char) is not None, "hiragana")
 
 
 @constraint("letters:katakana_only")
 def katakana_only(text: str) -> str:
-    """All letters of the response are katakana."""
+    """Check that all letters of the response are katakana."""
     return _only(text, lambda char: re.match(f"[{KATAKANA}ー・]", char) is not None, "katakana")
 
 
@@ -71,33 +71,33 @@ def _only(text: str, allowed: Callable[[str], bool], script: str) -> str:
 
 @constraint("punctuation:no_period")
 def no_full_stop(text: str) -> str:
-    """The response has no 。."""
+    """Check that the response has no 。."""
     return unless("。" not in text, f"{text.count('。')} times 。")
 
 
 @constraint("ja:punctuation:no_comma")
 def no_japanese_comma(text: str) -> str:
-    """The response has no 、."""
+    """Check that the response has no 、."""
     return unless("、" not in text, f"{text.count('、')} times 、")
 
 
 @constraint("ja:startend:quotation")
 def in_corner_brackets(text: str) -> str:
-    """The whole response is in corner brackets."""
+    """Check that the whole response is in corner brackets."""
     text = text.strip()
     return unless(len(text) > 1 and text[0] == "「" and text[-1] == "」", "the response is not in 「 」")
 
 
 @constraint("ja:startend:end_checker")
 def ends_with_japanese_phrase(text: str, end_phrase: str) -> str:
-    """The response ends with the phrase. Corner brackets around the response are allowed."""
+    """Check that the response ends with the phrase. Corner brackets around the response are allowed."""
     ends = text.strip().strip("」』").endswith(end_phrase.strip().strip("」』"))
     return unless(ends, f"the response ends with {text.strip()[-40:]!r}")
 
 
 @constraint("startend:sentence_unified_end")
 def sentences_end_alike(text: str, ending: str) -> str:
-    """Each sentence ends with the word."""
+    """Check that each sentence ends with the word."""
     parts = [part.strip() for part in SENTENCE_END.split(text) if re.search(r"\w", part)]
     others = [part for part in parts if not part.endswith(ending)]
     return unless(not others, f"{len(others)} sentences do not end with {ending!r}")
@@ -105,39 +105,42 @@ def sentences_end_alike(text: str, ending: str) -> str:
 
 @constraint("ja:detectable_format:title")
 def has_japanese_title(text: str) -> str:
-    """The response has a title in double corner brackets."""
+    """Check that the response has a title in double corner brackets."""
     titles = [line.partition("『")[2].rpartition("』")[0] for line in text.split("\n")]
     return unless(any(title.strip("『』 \u3000") for title in titles), "there is no title in 『 』")
 
 
 @constraint("ja:detectable_format:number_highlighted_sections")
 def number_of_japanese_highlights(text: str, num_highlights: int, relation: str = "at least") -> str:
-    """The response has highlighted parts in 《 》."""
+    """Check that the response has the required number of highlighted parts in 《 》."""
     return compare(len(re.findall(r"《[^\n《》]+》", text)), relation, num_highlights, "parts in 《 》")
 
 
 @constraint("ja:detectable_format:number_bullet_lists")
 def number_of_japanese_bullets(text: str, num_bullets: int) -> str:
-    """The response has exactly this number of bullets ・."""
+    """Check that the response has exactly ``num_bullets`` bullets ・."""
     return compare(len(re.findall(r"(?m)^[^\S\n]*・[^・].*$", text)), "exactly", num_bullets, "bullets ・")
 
 
 @constraint("detectable_format:number_numbered_lists")
 def number_of_numbered_items(text: str, num_items: int) -> str:
-    """The response has exactly this number of numbered items, such as "1. item"."""
+    """Check that the response has exactly ``num_items`` numbered items, such as "1. item"."""
     return compare(len(re.findall(r"(?m)^[^\S\n]*\d+\.\s.*$", text)), "exactly", num_items, "numbered items")
 
 
 @constraint("ja:detectable_format:multiple_sections")
 def number_of_japanese_sections(text: str, section_spliter: str, num_sections: int) -> str:
-    """The response has sections such as 第1章, with digits or numbers in kanji."""
+    """Check that the response has ``num_sections`` sections such as 第1章, with digits or kanji numerals."""
     found = re.findall(rf"[0-9０-９一二三四五六七八九十百]\s?{re.escape(section_spliter)}", text)
     return compare(len(found), "at least", num_sections, f"sections with {section_spliter!r} and a number")
 
 
 @constraint("ja:length_constraints:nth_paragraph_first_word")
 def first_word_of_japanese_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> str:
-    """The response has this number of paragraphs, separated by blank lines; the n-th begins with the word."""
+    """Check that the response has ``num_paragraphs`` paragraphs, and the n-th begins with ``first_word``.
+
+    Blank lines separate the paragraphs.
+    """
     parts = [part.strip() for part in text.split("\n\n") if part.strip()]
     problem = compare(len(parts), "exactly", num_paragraphs, "paragraphs")
     if problem or nth_paragraph > len(parts):
@@ -148,7 +151,7 @@ def first_word_of_japanese_paragraph(text: str, num_paragraphs: int, nth_paragra
 
 @constraint("detectable_format:nominal_ending")
 def nominal_endings(text: str, count: int) -> str:
-    """At least this number of sentences end with a noun.
+    """Check that at least ``count`` sentences end with a noun.
 
     A sentence that ends with kanji or katakana ends with a noun. Raises ``UndecidedError`` if sentences that end with
     hiragana could make the difference.

@@ -1,7 +1,8 @@
 """The kinds that Tülu 3's persona prompts name, with the arguments that their prompts state in words.
 
 The rows have names such as ``length constraints:number of words`` and no arguments. A count is read only if the prompt
-has one number with the unit, and no limit per part. Otherwise the constraint has no arguments, so that it abstains.
+has one number with the unit, and no limit per part. Otherwise the constraint gets no arguments, and the verdict is
+``abstain``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ COUNTS = {
     "format:number of highlighted sections": ("highlights", r"highlighted (?:sections?|parts?|phrases?)", {}),
     "content:number of placeholders": ("placeholders", r"placeholders?", {}),
 }  # fmt: skip
-"""Name → our constraint with bounds, its unit in prompts, and its other arguments."""
+"""Name → constraint of ``own`` with bounds, its unit in prompts, and its other arguments."""
 
 SMALL = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 NUMBER = rf"(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|{'|'.join(SMALL)})"
@@ -76,7 +77,7 @@ def from_prompt(kind: str, prompt: str) -> Read:
 
 
 def _quoted(name: str, prompt: str) -> Read:
-    """Read the words that the only fitting sentence of a prompt quotes."""
+    """Return the constraint ``name`` with the words that the prompt quotes; without arguments if they are not clear."""
     constraint, argument, required, forbidden = QUOTING[name]
     sentences = [
         one
@@ -117,7 +118,7 @@ def _bounds(found: re.Match[str], constraint: str) -> JsonObject:
 
 
 def _is_part(prompt: str, found: re.Match[str]) -> bool:
-    """Return whether the sentence around a number counts something else than the whole response, or is vague."""
+    """Return whether the number may count only a part of the response, or is vague, as its sentence shows."""
     begin = max(prompt.rfind(mark, 0, found.start()) for mark in ".!?\n;") + 1
     end = min((at for at in (prompt.find(mark, found.end()) for mark in ".!?\n;") if at >= 0), default=len(prompt))
     return PARTIAL.search(prompt[begin:end]) is not None or VAGUE.search(prompt[: found.start()]) is not None

@@ -1,7 +1,7 @@
 """Detects the language of a text by its script and its function words. No library and no network is used.
 
-A model of character n-grams would know more languages, but its downloads and its random answers on short texts are no
-help to a verifier: a text with too little evidence is undecided here.
+A text with too little evidence is undecided. A model of character n-grams would know more languages, but it would guess
+the language of short texts.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ OF_SCRIPT = {
     "MALAYALAM": "ml", "ORIYA": "or", "SINHALA": "si", "KHMER": "km", "LAO": "lo", "MYANMAR": "my", "GEORGIAN": "ka",
     "ARMENIAN": "hy", "ETHIOPIC": "am",
 }  # fmt: skip
-"""Script → the language that is written in it."""
+"""Script → language."""
 LETTERS = {
     "ur": "ٹڈڑےںھ", "fa": "پچژگی", "uk": "іїєґ", "ru": "ыэё", "mk": "ѓќѕџљњј", "de": "ß", "es": "ñ¿¡", "pt": "ãõ",
     "vi": "ơưđạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ", "pl": "łąęśźż", "tr": "ğışİ", "ro": "țșăţş", "hu": "őű",
     "cs": "ěřů", "mr": "ळ",
 }  # fmt: skip
-"""Language → letters that hint at it within its script."""
+"""Language → letters that distinguish it from other languages in the same script."""
 WORD = re.compile(r"[^\W\d_]+(?:[\u0900-\u0dff\u064b-\u0652]+[^\W\d_]*)*")
 ALIASES = {"zh-cn": "zh", "zh-tw": "zh", "nb": "no", "nn": "no", "iw": "he", "in": "id"}
 ENOUGH = 0.06
-"""The least share of function words in a text whose language is decided by them."""
+"""The smallest share of function words that decides the language of a text."""
 
 
 def written_in(text: str, language: str) -> str:

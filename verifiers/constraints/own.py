@@ -54,14 +54,14 @@ _count("highlights", lambda text: len(re.findall(r"\*\*[^\n*]+\*\*|(?<!\*)\*[^\s
 
 @constraint("contains")
 def contains(text: str, texts: Sequence[str], whole_words: bool = False, ignore_case: bool = True) -> str:
-    """All texts occur."""
+    """Check that all ``texts`` occur."""
     missing = [one for one in texts if not _times(text, one, whole_words, ignore_case)]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
 
 @constraint("forbids")
 def forbids(text: str, texts: Sequence[str], whole_words: bool = True, ignore_case: bool = True) -> str:
-    """None of the texts occurs."""
+    """Check that none of the ``texts`` occurs."""
     used = [one for one in texts if _times(text, one, whole_words, ignore_case)]
     return unless(not used, f"forbidden: {', '.join(used)}")
 
@@ -76,7 +76,7 @@ def counts(
     whole_words: bool = False,
     ignore_case: bool = True,
 ) -> str:
-    """The text occurs as often as required."""
+    """Check that the text occurs as often as ``min``, ``max`` and ``exactly`` allow."""
     return between(_times(response, text, whole_words, ignore_case), f"times {text!r}", min, max, exactly)
 
 
@@ -89,7 +89,7 @@ def _times(text: str, part: str, whole_words: bool, ignore_case: bool) -> int:
 
 @constraint("starts")
 def starts(response: str, text: str, ignore_case: bool = False) -> str:
-    """The response begins with the text. White space before it is allowed."""
+    """Check that the response begins with the text. White space before it is allowed."""
     begins = response.lstrip()[: len(text)]
     same = begins.lower() == text.lower() if ignore_case else begins == text
     return unless(same, f"the response begins with {begins!r}")
@@ -97,7 +97,7 @@ def starts(response: str, text: str, ignore_case: bool = False) -> str:
 
 @constraint("ends")
 def ends(response: str, text: str, ignore_case: bool = False) -> str:
-    """The response ends with the text. White space after it is allowed."""
+    """Check that the response ends with the text. White space after it is allowed."""
     last = response.rstrip()[-len(text) :]
     same = last.lower() == text.lower() if ignore_case else last == text
     return unless(same, f"the response ends with {last!r}")
@@ -105,13 +105,13 @@ def ends(response: str, text: str, ignore_case: bool = False) -> str:
 
 @constraint("one_of")
 def one_of(text: str, options: Sequence[str]) -> str:
-    """The response is one of the options. White space around it is allowed."""
+    """Check that the response is one of the options. White space around it is allowed."""
     return unless(text.strip() in [option.strip() for option in options], f"the response is not one of {list(options)}")
 
 
 @constraint("case")
 def case(text: str, case: str) -> str:
-    """The response is in ``lower``, ``upper``, ``title`` or ``sentence`` case."""
+    """Check that the response is in ``lower``, ``upper``, ``title`` or ``sentence`` case."""
     if case not in CASES:
         raise ValueError(f"the case is {case!r}; expected {', '.join(CASES)}")
     return unless(CASES[case](text), f"the response is not in {case} case")
@@ -123,20 +123,20 @@ def _first_letter(sentence: str) -> str:
 
 @constraint("language")
 def language(text: str, language: str) -> str:
-    """The response is in the language (ISO 639-1)."""
+    """Check that the response is in the language (ISO 639-1)."""
     return written_in(text, language)
 
 
 @constraint("json")
 def is_json(text: str, fence: bool = True) -> str:
-    """The whole response is JSON. ``fence`` allows a Markdown fence around it."""
+    """Check that the whole response is JSON. ``fence`` allows a Markdown fence around it."""
     body = re.sub(r"\A```(?:json)?\s|```\Z", "", text.strip(), flags=re.IGNORECASE) if fence else text
     return json_problem(body)
 
 
 @constraint("format")
 def has_format(text: str, format: str) -> str:
-    """The response has a Markdown ``table``, a fenced ``code`` block, is ``csv``, or is ``plain`` without Markdown."""
+    """Check that the response has a Markdown ``table`` or ``code`` block, is ``csv``, or is ``plain`` text."""
     if format == "table":
         return unless(TABLE_ROW.search(text), "there is no table in Markdown")
     if format == "code":
@@ -160,7 +160,7 @@ def sections(
     max: float | None = None,
     exactly: float | None = None,
 ) -> str:
-    """The response has headings in Markdown: the given ones in this order, and as many as required."""
+    """Check that the response has the given Markdown headings in this order, and the required number of headings."""
     found = re.findall(r"(?m)^[^\S\n]*#{1,6}\s+(.+)$", CODE.sub("", text))
     given = [heading.strip().rstrip("#: ").lower() for heading in found]
     problem = _in_order([heading.lower() for heading in headings], given)
@@ -183,7 +183,7 @@ def lists(
     max: float | None = None,
     exactly: float | None = None,
 ) -> str:
-    """The response has ``bullet`` or ``numbered`` items as often as required."""
+    """Check that the response has the required number of ``bullet`` or ``numbered`` items."""
     if kind not in ITEMS:
         raise ValueError(f"the kind is {kind!r}; expected {', '.join(ITEMS)}")
     return between(len(re.findall(ITEMS[kind], CODE.sub("", text))), f"{kind} items", min, max, exactly)
@@ -191,7 +191,7 @@ def lists(
 
 @constraint("order")
 def order(text: str, texts: Sequence[str], ignore_case: bool = True) -> str:
-    """The texts occur in this order."""
+    """Check that the ``texts`` occur in this order."""
     place, given = 0, text.lower() if ignore_case else text
     for one in texts:
         found = given.find(one.lower() if ignore_case else one, place)
@@ -203,7 +203,7 @@ def order(text: str, texts: Sequence[str], ignore_case: bool = True) -> str:
 
 @constraint("matches")
 def matches(text: str, pattern: str, min: float | None = 1, max: float | None = None) -> str:
-    """The regular expression matches as often as required. It is matched without backtracking."""
+    """Check that the number of matches of the regular expression is within the bounds. No backtracking is used."""
     try:
         found = find_all(pattern, text)
     except PatternError as error:

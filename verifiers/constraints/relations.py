@@ -25,7 +25,9 @@ RELATIONS: dict[str, Callable[[float, float], bool]] = {
 
 
 def compare(count: int, relation: str, bound: float, unit: str) -> str:
-    """Return why ``count`` is not in ``relation`` to ``bound``; "" if it is. Raises ``ValueError`` if it is unknown."""
+    """Return why ``count`` does not satisfy ``relation`` to ``bound``, such as "at least 3"; "" if it does.
+
+    Raises ``ValueError`` if the relation is unknown."""
     if relation not in RELATIONS:
         raise ValueError(f"the relation is {relation!r}; expected one of {', '.join(RELATIONS)}")
     return "" if RELATIONS[relation](count, bound) else f"{count} {unit}; expected {relation} {bound:g}"

@@ -14,55 +14,55 @@ from bestofn.verifiers.constraints.texts import sentences, words
 
 @constraint("change_case:spanish_capital")
 def spanish_capitals(text: str) -> str:
-    """The response is in Spanish and has no lower-case letter."""
+    """Check that the response is in Spanish and has no lower-case letter."""
     return all_upper(text) or not_in_other_language(text, "es")
 
 
 @constraint("change_case:spanish_lowercase")
 def spanish_lowercase(text: str) -> str:
-    """The response is in Spanish and has no capital letter."""
+    """Check that the response is in Spanish and has no capital letter."""
     return all_lower(text) or not_in_other_language(text, "es")
 
 
 @constraint("change_case:french_capital")
 def french_capitals(text: str) -> str:
-    """The response is in French and has no lower-case letter."""
+    """Check that the response is in French and has no lower-case letter."""
     return all_upper(text) or not_in_other_language(text, "fr")
 
 
 @constraint("change_case:french_lowercase")
 def french_lowercase(text: str) -> str:
-    """The response is in French and has no capital letter."""
+    """Check that the response is in French and has no capital letter."""
     return all_lower(text) or not_in_other_language(text, "fr")
 
 
 @constraint("punctuation:question_marks")
 def question_in_spanish(text: str) -> str:
-    """The response has a question with both marks: ¿ and ?."""
+    """Check that the response has a question with both marks: ¿ and ?."""
     return unless(re.search(r"¿[^?¿]*\?", text), "there is no question in ¿ ?")
 
 
 @constraint("punctuation:exclamation_marks")
 def exclamation_in_spanish(text: str) -> str:
-    """The response has an exclamation with both marks: ¡ and !."""
+    """Check that the response has an exclamation with both marks: ¡ and !."""
     return unless(re.search(r"¡[^!¡]*!", text), "there is no exclamation in ¡ !")
 
 
 @constraint("special_character:enie")
 def words_with_enie(text: str, let_frequency: int, relation: str = "exactly") -> str:
-    """The response has words with ñ."""
+    """Check that the response has the required number of words with ñ."""
     return compare(_words_with("ñ", text), relation, let_frequency, "words with ñ")
 
 
 @constraint("special_character:dieresis")
 def words_with_dieresis(text: str, let_frequency: int, relation: str = "exactly") -> str:
-    """The response has words with ü."""
+    """Check that the response has the required number of words with ü."""
     return compare(_words_with("ü", text), relation, let_frequency, "words with ü")
 
 
 @constraint("special_character:tildes")
 def words_with_accent(text: str, num_words: int, relation: str) -> str:
-    """The response has words with an acute accent."""
+    """Check that the response has the required number of words with an acute accent."""
     return compare(_words_with("áéíóú", text), relation, num_words, "words with an accent")
 
 
@@ -72,7 +72,7 @@ def _words_with(letters: str, text: str) -> int:
 
 @constraint("detectable_content:informal_address")
 def informal_address(text: str) -> str:
-    """The response addresses the reader with tu."""
+    """Check that the response addresses the reader with tu."""
     informal = len(re.findall(r"(?i)\b(?:tu|te|toi|ton|ta|tes|t['’])\b", text))
     formal = len(re.findall(r"(?i)\b(?:vous|votre|vos|vôtres?)\b", text))
     return unless(informal > formal, f"{informal} words address the reader with tu, {formal} with vous")
@@ -80,19 +80,19 @@ def informal_address(text: str) -> str:
 
 @constraint("detectable_content:no_digits")
 def no_digits(text: str) -> str:
-    """The response has no Arabic digits."""
+    """Check that the response has no Arabic digits."""
     return unless(not re.search(r"[0-9]", text), "the response has digits")
 
 
 @constraint("special_character:ethel_or_cedilla")
 def no_forbidden_character(text: str, forbidden_char: str) -> str:
-    """The response does not have the character, in any case."""
+    """Check that the response does not have the character, in any case."""
     return unless(forbidden_char.lower() not in text.lower(), f"the response has {forbidden_char!r}")
 
 
 @constraint("special_character:accents")
 def accents_added(text: str, word_to_accentuate: Mapping[str, str]) -> str:
-    """No word is written without its accents, and at least one is written with them."""
+    """Check that no word is written without its accents, and at least one is written with them."""
     used = {word.lower() for word in words(text)}
     missed = [plain for plain, accented in word_to_accentuate.items() if accented and plain.lower() in used]
     if missed:
@@ -103,19 +103,19 @@ def accents_added(text: str, word_to_accentuate: Mapping[str, str]) -> str:
 
 @constraint("fr:detectable_format:title")
 def has_french_title(text: str) -> str:
-    """The response has a title between ## and ##."""
+    """Check that the response has a title between ## and ##."""
     titles = re.findall(r"##([^\n#]+)##", text)
     return unless(any(title.strip() for title in titles), "there is no title in ## ##")
 
 
 @constraint("es:length_constraints:number_sentences")
 def number_of_spanish_sentences(text: str, num_sentences: int, relation: str) -> str:
-    """The response has as many sentences as required. The numbers of a list are not sentences."""
+    """Check that the response has the required number of sentences. List numbers are not sentences."""
     return compare(len(sentences(re.sub(r"(?m)^[^\S\n]*\d+\.\s", "", text))), relation, num_sentences, "sentences")
 
 
 @constraint("es:startend:end_checker")
 def ends_with_spanish_phrase(text: str, end_phrase: str) -> str:
-    """The response ends with the phrase, in any case. A punctuation mark after it is allowed."""
+    """Check that the response ends with the phrase, in any case. A punctuation mark after it is allowed."""
     ends = text.strip().strip('"').rstrip(".!").lower().endswith(end_phrase.strip().rstrip(".!").lower())
     return unless(ends, f"the response ends with {text.strip()[-60:]!r}")

@@ -62,7 +62,7 @@ def stripped_words(text: str) -> list[str]:
 
 
 def whole(word: str) -> str:
-    """Return a pattern for ``word`` as a whole word, also in italics of Markdown (``_word_``)."""
+    """Return a pattern that matches ``word`` as a whole word, also in Markdown italics (``_word_``)."""
     return rf"(?<!\w)_*{re.escape(word)}_*(?!\w)"
 
 
@@ -138,7 +138,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def syllables(word: str) -> int:
-    """Return about how many syllables an English word has: its groups of vowels, without a silent e."""
+    """Estimate the number of syllables of an English word: the number of its groups of vowels, without a silent e."""
     word = word.lower()
     count = len(re.findall(r"[aeiouy]+", word))
     silent = re.search(r"[^aeiouyl]e$|[^aeiouydt]ed$|[^aeiouyscxzgh]es$", word)

@@ -1,4 +1,7 @@
-"""The verifier of constraints. ``conf/verifier/constraints.yaml`` builds it; ``docs/constraints.md`` describes it."""
+"""The verifier of constraints.
+
+``conf/verifier/constraints.yaml`` builds this verifier; ``docs/constraints.md`` describes it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ QUICK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Whether a response keeps one constraint: ``kept`` is None if it cannot be decided; ``problem`` is the reason."""
+    """Whether a response keeps one constraint. ``kept`` is None if this cannot be decided. ``problem`` says why not."""
 
     id: str
     kept: bool | None
@@ -34,10 +37,10 @@ class ConstraintsVerifier:
     ``mode``        ``strict`` reads the response as it is. ``loose`` also accepts a constraint that the response keeps
                     without its first line, its last line, both, or its asterisks (IFEval).
     ``max_length``  maximum length of a response in characters; longer responses are not verified.
-    ``workers``     worker processes for long responses, which limit the time. Without them, long responses abstain.
-    ``timeout_s``   seconds that one long response may take in a worker; a response that takes longer abstains.
+    ``workers``     worker processes for long responses. If None, the verdict on a long response is ``abstain``.
+    ``timeout_s``   time limit for one long response in a worker, in seconds. After it, the verdict is ``abstain``.
 
-    One broken constraint fails. If none is broken and one cannot be decided, the verdict is ``abstain``.
+    The verdict is ``fail`` if a constraint is broken. Otherwise it is ``abstain`` if a constraint cannot be decided.
     """
 
     name = "constraints"
@@ -82,7 +85,7 @@ class ConstraintsVerifier:
         )
 
     async def _find_all(self, constraints: Sequence[Constraint], text: str) -> tuple[list[Finding], str]:
-        """Return what the checks find; or [] and the reason why this is not known."""
+        """Return (findings of all checks, ""); or ([], reason) if the checks could not finish."""
         if len(text) <= QUICK:
             return find_all(constraints, text, self.mode), ""
         if self.workers is None:
@@ -106,7 +109,7 @@ def find_all(constraints: Sequence[Constraint], text: str, mode: Mode) -> list[F
 
 
 def find(constraint: Constraint, text: str, mode: Mode = "strict") -> Finding:
-    """Return whether ``text`` keeps ``constraint``. An empty text keeps none."""
+    """Return whether ``text`` keeps ``constraint``. An empty text breaks every constraint."""
     first = Finding(constraint.id, False, "the response is empty")
     for number, version in enumerate(versions(text) if mode == "loose" else [text]):
         if version.strip():
@@ -128,7 +131,7 @@ def _find_in(constraint: Constraint, text: str) -> Finding:
 
 
 def _find_group(constraint: Constraint, text: str) -> Finding:
-    """Combine the parts of a group with the logic of three values: an undecided part counts only if it decides."""
+    """Combine the findings of a group. The group is undecided only if its undecided parts could change the result."""
     parts = [_find_in(part, text) for part in constraint.parts]
     kept = [part.kept for part in parts]
     if constraint.group == "all":

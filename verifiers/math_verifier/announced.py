@@ -7,7 +7,7 @@ import re
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 
-MOST_CHARACTERS = 2_000  # of the text after a phrase that are examined
+MOST_CHARACTERS = 2_000  # maximum length of the examined text after a phrase
 _PHRASE = regex(
     r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
     r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
@@ -77,7 +77,7 @@ def _begins(statement: str, start: str) -> bool:
 
 
 def _is_broken_comment(rest: str, text: str) -> bool:
-    """Return whether the text breaks off in the statement ``rest``, which begins like "correct" or "wrong"."""
+    """Return whether ``rest`` is the last statement and the cut-off beginning of a comment such as "correct"."""
     return text.endswith(rest) and any(comment.startswith(rest.lower()) for comment in _COMMENTS)
 
 

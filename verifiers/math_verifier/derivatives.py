@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bestofn.verifiers.math_verifier.literals import Unsupported, negative
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
 
-MOST_NODES = 400  # of an expression that is differentiated
+MOST_NODES = 400  # maximum size of an expression that is differentiated
 MOST_ORDER = 3
 
 

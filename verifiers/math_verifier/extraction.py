@@ -1,4 +1,4 @@
-"""Finds the final answer in the text of a model. ``judge`` and the verifier use it.
+"""Finds the final answer in the text of a model. ``judge`` and the verifier use this module.
 
 The most explicit form is used: an ``<answer>`` tag, JSON, a LaTeX box, a line with ``####``, "the answer is", or a line
 that starts with "Answer:". If the text has none of these forms, the end of the text is used. ``Answer.method``

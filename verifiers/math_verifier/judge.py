@@ -153,7 +153,7 @@ def _decide(
 
 
 def _unless_partial(match: Match, reference: str, answer: Answer, problem: str) -> Match:
-    """Return ``match``, or a doubt if an answer without a mark may state another value than the one that was read."""
+    """Return ``match``; or a ``Doubt`` if the answer has no mark and its text may state another value."""
     if states_values_of_several(answer, problem):
         return Doubt("the values of several names")
     if match.equal is False and has_unread_value(answer.text):
@@ -172,7 +172,7 @@ def _without_answer(gold: Node, reason: str) -> Match:
 
 
 def _is_complete(answer: Answer, reference: str, gold: Node) -> bool:
-    """Return whether an answer says that there is no value, or the text that breaks off contains the reference."""
+    """Return whether an answer states that there is no value, or whether a cut-off text contains the reference."""
     if special_answer(answer.text) is not None:
         return True
     if isinstance(gold, Number):
@@ -181,7 +181,7 @@ def _is_complete(answer: Answer, reference: str, gold: Node) -> bool:
 
 
 def _occurs(reference: str, text: str) -> bool:
-    """Return whether a reference with several characters that are not digits occurs in ``text``, apart from spaces."""
+    """Return whether ``text`` contains a reference of several characters, not only digits. Spaces are ignored."""
     bare = "".join(reference.strip("$ ").split())
     return len(bare) > 1 and not bare.isdigit() and bare in "".join(text.split())
 

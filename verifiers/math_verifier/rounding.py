@@ -91,7 +91,7 @@ def _long(value: Real, place: int | None) -> bool:
 
 
 def _artefact(value: Real) -> bool:
-    """Return whether ``value`` is a fraction with so many digits that it was probably a double."""
+    """Return whether ``value`` is a fraction with so many digits that it probably comes from a double."""
     return isinstance(value, Fraction) and value.denominator > 10**11
 
 

@@ -22,10 +22,10 @@ _TURN = regex(
 
 
 def visible(text: str) -> str:
-    """Return ``text`` without its thinking and without what follows the end of the turn.
+    """Return ``text`` without its thinking and without the text after the end of the turn.
 
-    Thinking that does not end hides the rest of the text, except an answer in a tag. Text before an end mark that has
-    no beginning is thinking.
+    If thinking has no end mark, only an answer in a tag is kept from the rest of the text. If an end mark has no start
+    mark, all text before it is thinking.
     """
     if "<|channel|>" in text:
         text = _final_channel(text)

@@ -1,4 +1,4 @@
-"""Recognises answers that equal the reference, but leave the work of the problem undone."""
+"""Recognises answers that equal the reference, but do not do what the problem asks for, such as factoring."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def load() -> None:
 
 
 def is_loaded() -> bool:
-    """Return whether ``load`` has ended."""
+    """Return whether ``load`` has finished."""
     return _created_registry.cache_info().currsize > 0
 
 

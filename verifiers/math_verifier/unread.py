@@ -24,7 +24,7 @@ _OF_NAME = regex(
 
 
 def has_unread_value(text: str) -> bool:
-    """Return whether a value follows the part of ``text`` that is read: ``2, 3, 5, so three primes``."""
+    """Return whether ``text`` has a value after the part that the parser reads, as in ``2, 3, 5, so three primes``."""
     if len(text) > MAX_LENGTH:
         return False
     try:

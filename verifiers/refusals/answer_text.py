@@ -1,4 +1,4 @@
-"""The part of an answer in which its writer speaks: without code, quotations, thoughts, letters and other voices."""
+"""Extracts the words of the model itself from an answer: without code, quotations, thinking, letters and dialogue."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def prose(text: str) -> str:
 
 
 def own_voice(text: str) -> str:
-    """Return the prose of ``text`` in which its writer speaks.
+    """Return the prose of ``text`` that the model says itself.
 
-    In a dialogue this is the part of the last speaker. A letter, or a text that is handed over ("You could write: …"),
-    is left out.
+    In a dialogue, this is the part of the last speaker. A letter or a text for the user ("You could write: …") is
+    left out.
     """
     spoken = _last_speaker(prose(text))
     if (salutation := _SALUTATION.search(spoken)) and _is_letter(spoken, salutation):
@@ -103,7 +103,7 @@ def _is_letter(text: str, salutation: re.Match[str]) -> bool:
 
 
 def _last_speaker(text: str) -> str:
-    """Return what the last of several speakers says, or ``text`` without the label of its only speaker."""
+    """Return the words of the last speaker of a dialogue, or ``text`` without the label of its only speaker."""
     first = _LABEL.match(text)
     if not first or not _is_speaker(first):
         return text

@@ -1,4 +1,4 @@
-"""English phrases of refusal: the writer does not help, may not help, or lacks the means."""
+"""English phrases of refusal: the model declines to help, is not allowed to help, or is not able to help."""
 
 from __future__ import annotations
 

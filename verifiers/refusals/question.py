@@ -80,10 +80,10 @@ _MOST = 4_000  # number of characters of a question that are read at each end
 class Asked:
     """The kinds of answer that a question asks for.
 
-    ``writing``: a message or fiction, whose first person is not the writer of the answer. ``reworking``: another form
-    of a given text. ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why
-    something is so. ``loaded``: reasons for a claim about what should be; ``negated``: the claim takes something away.
-    ``stems``: the beginnings of the words of the question; none if it is not known.
+    ``writing``: a message or fiction, in which "I" is not the model. ``reworking``: another form of a given text.
+    ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why something is so.
+    ``loaded``: reasons for a claim about what should be. ``negated``: this claim contains a negation or a ban.
+    ``stems``: the first letters of each word of the question; empty if the question is not known.
     """
 
     writing: bool = False
@@ -96,7 +96,7 @@ class Asked:
     stems: frozenset[str] = frozenset()
 
     def mentions(self, phrase: str) -> bool:
-        """Return whether ``phrase`` names something that the question names."""
+        """Return whether ``phrase`` has a word of the question."""
         return any(word[:5] in self.stems for word in _WORD.findall(phrase.lower()))
 
 

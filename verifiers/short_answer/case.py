@@ -1,4 +1,4 @@
-"""The two sides of a comparison, as the rules see them."""
+"""The data of one comparison, which every rule gets."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Case:
 def case_of(references: Sequence[Reference], asked: Question, written: str) -> Case:
     """Return the case of an answer. ``written`` is the output of ``plain``.
 
-    If the answer has only a few words, they count even if they occur in the question ("Ann or Bob?"). Then no word is
-    taken for a repetition of the question.
+    If the answer has only a few words, they count even if they occur in the question ("Ann or Bob?"). In a longer
+    answer, words of the question do not count.
     """
     words = tokens(written)
     if len(words) <= BARE:

@@ -75,7 +75,7 @@ def dates(text: str) -> list[Date]:
 
 
 def only_date(text: str) -> Date | None:
-    """Return the date if the whole text is one date, such as a reference, else None."""
+    """Return the date if the whole text is one date, as a reference may be; otherwise None."""
     found = dates(text)
     if len(found) != 1:
         return None
@@ -84,7 +84,7 @@ def only_date(text: str) -> Date | None:
 
 
 def has_doubtful_year(text: str) -> bool:
-    """Return whether a year may have run together with a citation mark, as in ``in 19991.``"""
+    """Return whether a year may be joined with a citation mark, as in ``in 19991.``"""
     return _DOUBTFUL.search(text) is not None
 
 
@@ -137,7 +137,7 @@ def _range(match: re.Match[str], first: str, last: str) -> Date | None:
 
 
 def relation(reference: Date, answer: Date) -> Relation:
-    """Return how the date of an answer relates to the reference. ``finer``: it lies within the reference."""
+    """Return how the date of an answer relates to the reference. ``finer``: the answer is a part of the reference."""
     a, b = (reference, answer) if reference.year == answer.year else (_in_year(reference), _in_year(answer))
     if (a.first, a.last) == (b.first, b.last):
         return "same" if reference.year == answer.year else ("finer" if answer.year else "coarser")

@@ -26,7 +26,7 @@ RULES = (
     text_rules.another_of_class,
     text_rules.another_numeral,
 )
-"""The rules, in the order in which they are asked. The first finding counts."""
+"""The rules, in the order in which they are applied. The first finding counts."""
 
 
 def decide(references: Sequence[Reference], asked: Question, answer: str) -> Finding:

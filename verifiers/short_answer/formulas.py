@@ -30,7 +30,7 @@ def formula(text: str) -> str | None:
     """Return a chemical formula in one spelling, or None if the text is not a formula.
 
     A formula has at least two element symbols and a digit, a charge or a symbol of two letters (``NaCl``). Capitals
-    alone (``CBS``) are not a formula. Of one element, only molecules and ions are formulas (``O2``, ``Na+``).
+    alone (``CBS``) are not a formula. For one element, only molecules and ions (``O2``, ``Na+``) are formulas.
     """
     text = text.strip()
     if len(text) > MOST_LENGTH or (" " in text and "\\" not in text):
@@ -48,7 +48,7 @@ def formula(text: str) -> str | None:
 def _charge(spelled: str) -> tuple[str, str]:
     """Return a formula without its charge, and the charge.
 
-    Without a mark of the exponent, ``Ca2+`` is one element with the charge 2+, ``NO3-`` has the charge -, and
+    The charge may have no exponent mark: ``Ca2+`` is one element with the charge 2+, ``NO3-`` has the charge -, and
     ``SO42-`` has the charge 2-.
     """
     match = _CHARGE.search(spelled)
@@ -79,7 +79,7 @@ def atoms(text: str) -> Counter[str] | None:
 
 
 def _symbols(body: str) -> list[str]:
-    """Return the element symbols of ``body``, or [] if it has anything else than symbols, counts and brackets."""
+    """Return the element symbols of ``body``; [] if ``body`` has other text than symbols, counts and brackets."""
     parts = list(_PART.finditer(body))
     if "".join(part[0] for part in parts) != body:
         return []

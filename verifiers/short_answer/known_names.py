@@ -21,7 +21,7 @@ Name = tuple[str, ...]
 
 @cache
 def known_names() -> dict[Name, tuple[Name, ...]]:
-    """Return all names of each known thing, by each of its names."""
+    """Return the table: each name of a known thing -> all names of this thing."""
     lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     things = [tuple(map(forms, names.split(" = "))) for line in lines for names in line.split("; ") if names]
     return {name: names for names in things for name in names}

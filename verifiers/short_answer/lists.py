@@ -12,7 +12,7 @@ MARK = regex(r"^\s*(?:\d{1,2}[.)]|[-•])\s*")
 
 
 def items(text: str) -> list[tuple[str, ...]]:
-    """Return the items of a list, as normal forms; [] if an item is long or there are too many."""
+    """Return the items of a list, as normal forms; [] if an item is too long or the list has too many items."""
     parts = [forms(MARK.sub("", part)) for part in _SEPARATOR.split(plain(text).strip(" ."))]
     found = [tuple(form for form in part if form not in FUNCTION_WORDS) for part in parts]
     found = [item for item in found if item]

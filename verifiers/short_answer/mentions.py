@@ -20,7 +20,7 @@ class Text:
 
     @classmethod
     def of(cls, text: str, words: Sequence[Token]) -> Text:
-        """Return the text with its index."""
+        """Build the text, with the positions of its normal forms."""
         index: dict[str, list[int]] = {}
         for at, word in enumerate(words):
             index.setdefault(word.form, []).append(at)
@@ -29,7 +29,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention, as positions of characters. ``exact`` is false if the words are in another order."""
+    """A mention: its start and end in the text. ``exact`` is false if its words are in another order."""
 
     start: int
     end: int

@@ -95,7 +95,7 @@ def _common_pairs(first: str, second: str) -> float:
 
 
 def is_abbreviation(word: str, other: str) -> bool:
-    """Return whether a word in capitals has letters of ``other`` in their order: ``TB`` for ``tuberculosis``."""
+    """Return whether a word in capitals is an abbreviation: ``TB`` has letters of ``tuberculosis`` in their order."""
     if not word.isupper() or not 2 <= len(word) <= 5 or not other.startswith(word[0].lower()):
         return False
     letters = iter(other)
@@ -103,7 +103,7 @@ def is_abbreviation(word: str, other: str) -> bool:
 
 
 def may_be_code_or_adjective(word: str, other: str) -> bool:
-    """Return whether a word may be a code of ``other`` (``JPY`` for ``japanese``) or its adjective (``French``)."""
+    """Return whether a word may be a code (``JPY`` for ``japanese``) or an adjective (``French``) of ``other``."""
     letters = word.replace(".", "")
     code = letters.isupper() and 2 <= len(letters) <= 5 and other.startswith(letters[0].lower())
     return code or (word[:1].isupper() and word.endswith(_OF_PEOPLES) and other.startswith(word[:2].lower()))

@@ -117,7 +117,7 @@ def relation(reference: Quantity, answer: Quantity) -> Relation:
 
 
 def _relation(ours: float, theirs: float) -> Relation:
-    """Return the relation of two values in one unit. It is unknown if one may be a rounding, or a misprint."""
+    """Return the relation of two values in one unit. It is unknown if one value may be rounded or misprinted."""
     if _close(ours, theirs):
         return "unknown" if _in_full(ours) and _in_full(theirs) and ours != theirs else "same"
     whole = ours == int(ours) and theirs == int(theirs)

@@ -68,7 +68,7 @@ class Question:
     has_number: bool = False
 
     def new(self, form: str) -> bool:
-        """Return whether a word of an answer is neither in the question nor a function word."""
+        """Return whether ``form``, a word of an answer, is neither in the question nor a function word."""
         return form not in self.words and form not in FUNCTION_WORDS
 
 
@@ -102,7 +102,7 @@ def _several(text: str) -> int:
 
 
 def _kind(text: str) -> Kind:
-    """Return the kind whose question word comes first."""
+    """Return the kind of the first question word in ``text``."""
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ("date", _DATE),
         ("number", _NUMBER),

@@ -33,7 +33,7 @@ _PARTICLES = frozenset("de la le du van von der den of the and bin al el da di y
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One accepted answer. ``spellings`` are sequences of normal forms; each of them is the whole answer."""
+    """One accepted answer. ``spellings`` are the ways to write it, each as a sequence of normal forms."""
 
     text: str
     kind: Kind
@@ -94,7 +94,7 @@ def _spellings(written: str) -> tuple[tuple[str, ...], ...]:
 
 
 def without_titles(forms: Sequence[str]) -> list[str]:
-    """Return a name without titles before it and additions after it. The last word of Stephen King is not a title."""
+    """Return a name without titles before it and additions after it. In ``Stephen King``, ``King`` is not a title."""
     name = list(forms)
     while len(name) > 1 and name[0] in TITLES:
         name.pop(0)

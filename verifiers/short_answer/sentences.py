@@ -164,7 +164,7 @@ class Sentences:
 
     @cached_property
     def first(self) -> int:
-        """The number of the sentence that answers.
+        """The number of the sentence that answers the question.
 
         It is the last sentence that corrects or concludes ("Wait, …", "Therefore, …"). Without one, it is the first
         sentence that is not a preamble such as "Sure!".
@@ -209,7 +209,7 @@ class Sentences:
         return any(not word or form_of(word) not in self.question for word in words)
 
     def is_example(self, start: int, end: int) -> bool:
-        """Return whether the mention is one of several examples: ``including X, Y and Z``."""
+        """Return whether the words from ``start`` to ``end`` are one of several examples: ``including X, Y and Z``."""
         first, last = self.span(self.number(start))
         listed = (
             "," in self.text[end : end + 3] or _AND.match(self.text[end:last]) or "," in self.text[start - 3 : start]

@@ -136,10 +136,10 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
 
 
 def is_contested(case: Case, position: int, other: int) -> bool:
-    """Return whether ``other`` is in another clause of the same sentence that repeats more words of the question.
+    """Return whether another clause of the same sentence, with a name at ``other``, repeats more words of the question.
 
-    In "X is large, but the capital is Y" the second clause answers the question about the capital. A pronoun repeats
-    the subject of the question.
+    In "X is large, but the capital is Y", the second clause answers the question about the capital. A pronoun counts
+    as a repetition of the subject.
     """
     number = case.sentences.number(position)
     if case.sentences.number(other) != number or case.sentences.status(other, other) != "asserted":
@@ -174,7 +174,7 @@ def _lacks_parts(case: Case, found: Sequence[Mention]) -> bool:
 
 
 def _different_things(references: Sequence[Reference]) -> int:
-    """Return how many references share no word with a reference before them: spellings of one thing share words."""
+    """Estimate how many different things the references name. References that share a word name the same thing."""
     seen: set[str] = set()
     count = 0
     for reference in references:
@@ -203,8 +203,8 @@ def _is_guess_list(case: Case) -> bool:
 def _is_aside(case: Case, mention: Mention) -> bool:
     """Return whether the mention may be a remark: it comes after the sentence that answers, or after another name.
 
-    Another name in the same sentence does not count if a word such as "by" or "called" introduces the mention. A place
-    often follows a smaller place ("in Cardiff, Wales"), so another name does not count if the question asks for one.
+    Another name in the same sentence does not count if a word such as "by" or "called" introduces the mention. If the
+    question asks for a place, another name does not count, because places follow smaller places ("in Cardiff, Wales").
     """
     number = case.sentences.number(mention.start)
     first, _ = case.sentences.span(number)
@@ -220,7 +220,7 @@ def _is_aside(case: Case, mention: Mention) -> bool:
 
 
 def _follows_another(case: Case, mention: Mention, others: Sequence[int]) -> bool:
-    """Return whether another name already answered: ``Rome. Oslo is smaller``, ``Rome, west of Oslo``.
+    """Return whether another name before the mention is the answer: ``Rome. Oslo is smaller``, ``Rome, west of Oslo``.
 
     ``others`` are the positions of names that are not references.
     """
@@ -257,7 +257,7 @@ def person(case: Case) -> Finding | None:
 
 
 def another_of_class(case: Case) -> Finding | None:
-    """Return a fail if the reference is one of a small class, such as the colors, and the answer is another of them."""
+    """Return a fail if the answer is another member of the reference's small class, such as another color."""
     wanted = {form for reference in case.references for form in reference.content}
     classes = [words for words in CLASSES if words & wanted]
     if len(classes) != 1 or len(case.text.tokens) > SHORT or any(len(r.content) > 1 for r in case.references):
@@ -296,8 +296,8 @@ def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) 
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 
-    The rule does not apply if there are few references, and neither the answer nor a reference is a name. In this case,
-    the answer may be another wording of a reference.
+    The rule does not apply if there are few references, and neither the answer nor a reference is a name. Then the
+    answer may be another wording of a reference.
     """
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]
@@ -322,8 +322,8 @@ def another(case: Case) -> Finding | None:
 def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
     """Return whether another name of a place may be a name of the same place.
 
-    A name of one word does not show what it names. All usual names of known things are known, and many accepted answers
-    include the usual names.
+    This may be so if one of the names is one word. It is not so if the reference is a known thing or has many accepted
+    answers, because these include its usual names.
     """
     if case.question.kind != "place" or len(case.references) >= MANY or any(map(is_known, case.references)):
         return False

@@ -90,7 +90,7 @@ def plain(text: str) -> str:
 
 
 def separated(text: str) -> str:
-    """Return ``text`` with a blank where two words were run together: ``isIdaho`` becomes ``is Idaho``."""
+    """Return ``text`` with a space between two words that were joined: ``isIdaho`` becomes ``is Idaho``."""
     return _JOINED.sub(" ", text)
 
 

@@ -20,7 +20,7 @@ _FORMULA_WORD = regex(r"[A-Z][\w()+-]*")
 
 
 def formula(case: Case) -> Finding | None:
-    """Compare chemical formulas, if all references are formulas and the answer states one."""
+    """Compare chemical formulas. Applies if all references are formulas and the answer states a formula."""
     wanted = {reference.formula for reference in case.references if reference.formula}
     if len(wanted) != len({reference.text for reference in case.references}):
         return None
@@ -99,7 +99,7 @@ def _as_date(reference: Reference, question: Question) -> dates.Date | None:
 def _confirmed_date(
     case: Case, wanted: Sequence[dates.Date], date: dates.Date, asserted: Sequence[dates.Date]
 ) -> Finding:
-    """Return a pass, unless another reference contradicts the date or the answer also states another one."""
+    """Return a pass, unless another reference contradicts the date or the answer also states another date."""
     words = case.words(date.start, date.end)
     relations = [dates.relation(other, date) for other in wanted]
     if "same" not in relations and "differs" in relations:

@@ -1,4 +1,7 @@
-"""The short-answer verifier. ``conf/verifier/short_answer.yaml`` builds it; ``docs/short_answers.md`` describes it."""
+"""The short-answer verifier.
+
+``conf/verifier/short_answer.yaml`` builds this verifier; ``docs/short_answers.md`` describes it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class ShortAnswerVerifier:
     ``max_references``  maximum number of accepted answers that are compared.
 
     An answer passes if it asserts an accepted answer. It fails if it clearly asserts something else of the same kind:
-    another date, number, name or short text. All other answers abstain, so that a judge can decide.
+    another date, number, name or short text. On all other answers the verdict is ``abstain``, so a judge can decide.
     """
 
     name = "short_answer"

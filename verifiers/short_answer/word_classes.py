@@ -1,4 +1,4 @@
-"""Small closed classes of words. An answer is wrong if it has another word of the reference's class."""
+"""Small closed classes of words. An answer is wrong if it has a different word of the class of the reference."""
 
 from __future__ import annotations
 

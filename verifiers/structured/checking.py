@@ -1,4 +1,4 @@
-"""Checks one structured answer: its place, syntax, shape and values. Runs in a worker process if it may take long."""
+"""Checks one structured answer: its place in the text, its syntax, shape and values. A slow check runs in a worker."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ Step = Literal["place", "syntax", "shape", "value", "kept", "specification"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``step`` is the first step that did not succeed, or ``kept``. ``path`` is a JSON pointer to the violation.
+    """The result of a check. ``path`` is a JSON pointer to the violation.
 
-    ``specification``: the fault is in the schema, not in the answer.
+    ``step`` is the first step that failed, or ``kept`` if none failed. The step ``specification`` means that the fault
+    is in the schema, not in the answer.
     """
 
     step: Step
@@ -21,11 +22,11 @@ class Finding:
 
 
 class SpecificationError(ValueError):
-    """The specification of a query cannot be used: it is invalid, refers to something unknown, or needs too much."""
+    """The specification of a query cannot be used: it is invalid, has unknown references, or needs too much time."""
 
 
 class SyntaxProblemError(ValueError):
-    """The answer is not of the required format. The message says where."""
+    """The answer does not have the required format. The message says where."""
 
 
 def pointer(parts: list[Any]) -> str:

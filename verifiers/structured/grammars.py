@@ -24,7 +24,7 @@ Symbol = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A rule of which the first ``done`` symbols are matched from the position ``start``."""
+    """An Earley item: a rule whose first ``done`` symbols match the text from the position ``start``."""
 
     name: str
     symbols: tuple[Symbol, ...]
@@ -33,7 +33,7 @@ class Item:
 
 
 def grammar_violation(grammar: str, text: str) -> Finding:
-    """Return where ``text`` leaves the grammar; the step ``kept`` if it is a text of the grammar."""
+    """Return the position at which ``text`` stops to match the grammar; the step ``kept`` if all of it matches."""
     rules, first = read_grammar(grammar)
     sets: dict[int, dict[Item, None]] = {0: {Item(first, symbols, 0, 0): None for symbols in rules[first]}}
     steps = furthest = 0
@@ -59,7 +59,7 @@ def grammar_violation(grammar: str, text: str) -> Finding:
 
 
 def _advance(item: Item, place: int, text: str, rules: dict, sets: dict, empty: set[str]) -> list[tuple[int, Item]]:
-    """Return (position, item) for each item that follows from ``item`` at ``place``."""
+    """Return (position, item) for each item that Earley's algorithm derives from ``item`` at ``place``."""
     if item.done == len(item.symbols):
         if item.start == place:
             empty.add(item.name)

@@ -1,4 +1,4 @@
-"""Reads JSON, YAML, TOML and CSV as plain data. What the formats leave open is read strictly."""
+"""Reads JSON, YAML, TOML and CSV as plain data. Doubtful input, such as a repeated key, is an error."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import yaml
 from bestofn.verifiers.structured.findings import SpecificationError, SyntaxProblemError
 
 MAX_ALIASES = 100
-"""YAML with more aliases is refused: each of them may repeat a large part."""
+"""YAML with more aliases is rejected, because each alias may repeat a large part."""
 
 TOO_LONG = "an integer of the answer has more digits than Python reads"
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Reads dates as texts, as JSON Schema expects them, and refuses a key that occurs twice in an object."""
+    """Reads YAML dates as texts, as JSON Schema expects them, and rejects a key that occurs twice in an object."""
 
     yaml_implicit_resolvers: ClassVar = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]

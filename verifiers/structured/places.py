@@ -15,7 +15,7 @@ OPENING = re.compile(r"[{\[]")
 
 
 def structured_part(text: str, where: str, format: str) -> str:
-    """Return the part of ``text`` that is to be of ``format``.
+    """Return the part of ``text`` that must have the format ``format``. ``where`` says where it is.
 
     ``whole``: the whole text. ``fence``: the whole text, or a fence that is the whole text. ``text``: the last fence
     that names the format, or else the last fence, or else, for JSON and XML, the last value in the text, or else the

@@ -87,7 +87,7 @@ def _compare_lists(
 def _compare_unordered(
     expected: list[Any], actual: list[Any], path: list[Any], rules: Rules, fields: Mapping[str, Rules]
 ) -> Finding:
-    """Match each expected item with another item (augmenting paths), so that tolerances do not depend on the order."""
+    """Match each expected item with a different actual item, by augmenting paths: a maximum bipartite matching."""
     fits = [
         [place for place, item in enumerate(actual) if _compare(one, item, [*path, 0], rules, fields).step == "kept"]
         for one in expected
@@ -124,7 +124,7 @@ def _is_close(expected: float, actual: float, rules: Rules) -> bool:
     absolute, relative = float(rules.get("absolute") or 0), float(rules.get("relative", usual) or 0)
     try:
         if isinstance(expected, int) and isinstance(actual, int) and not relative:
-            return abs(expected - actual) <= absolute  # floats of large integers would be equal
+            return abs(expected - actual) <= absolute  # exact, because two large integers may be the same float
         return math.isclose(expected, actual, rel_tol=relative, abs_tol=absolute)
     except OverflowError:  # an integer that is larger than all floats
         return False

@@ -1,4 +1,7 @@
-"""Verifies structured answers. ``conf/verifier/structured.yaml`` builds it; ``docs/structured.md`` describes it."""
+"""Verifies structured answers.
+
+``conf/verifier/structured.yaml`` builds this verifier; ``docs/structured.md`` describes it.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ FORMAT_NAMES = frozenset({"json", "yaml", "toml", "xml", "csv", "regex", "gramma
 class StructuredVerifier:
     """Verifies that an answer has the format, the shape and the values of ``reference.checks["structured"]``.
 
-    ``workers``     worker processes for schemas and formats that may take long. Without them, such answers abstain.
-    ``timeout_s``   seconds that one answer may take in a worker; an answer that takes longer abstains.
-    ``formats``     also check ``format`` of JSON Schema. A row may say otherwise.
-    ``max_length``  maximum length of an answer in characters; longer answers abstain.
+    ``workers``     worker processes for checks that may take long. If None, these checks give ``abstain``.
+    ``timeout_s``   time limit for one answer in a worker, in seconds. After it, the verdict is ``abstain``.
+    ``formats``     also check ``format`` of JSON Schema. The check of a query may set its own value.
+    ``max_length``  maximum length of an answer in characters. On a longer one, the verdict is ``abstain``.
     """
 
     name = "structured"
@@ -37,7 +40,7 @@ class StructuredVerifier:
         self.formats, self.max_length = formats, max_length
 
     def verified_by(self, query: Query) -> str:
-        """Return the name of this verifier if the query has a check for it; otherwise ""."""
+        """Return the name of this verifier if the query has a check ``structured``; otherwise ""."""
         return self.name if self._specification(query) is not None else ""
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
@@ -56,7 +59,7 @@ class StructuredVerifier:
         return calibrated(Verdict(outcome, 0.0, _explain(finding, format), self.name, detail, seconds))
 
     def _specification(self, query: Query) -> Mapping[str, Any] | None:
-        """Return the check of ``query``. A JSON Schema alone, or as JSON text, is the check of this schema."""
+        """Return the check ``structured`` of ``query``; None if it cannot be read. It may be only a JSON Schema."""
         value = _decoded((query.reference.checks or {}).get("structured"))
         if not isinstance(value, Mapping):
             return None
@@ -85,7 +88,7 @@ class StructuredVerifier:
 
 
 def _decoded(value: object) -> object:
-    """Return the value of a JSON text, other values unchanged; None if a text is not JSON."""
+    """Decode a JSON text, and return other values unchanged; None if a text is not JSON."""
     if not isinstance(value, str):
         return value
     try:

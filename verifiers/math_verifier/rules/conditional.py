@@ -1,4 +1,4 @@
-"""Compares answers of which one has side conditions, such as ``\\frac{x+1}{x-1}, x \\ne 1``."""
+"""Compares two answers if one of them has side conditions, such as ``\\frac{x+1}{x-1}, x \\ne 1``."""
 
 from __future__ import annotations
 

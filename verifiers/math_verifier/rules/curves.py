@@ -11,7 +11,7 @@ from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, s
 from bestofn.verifiers.math_verifier.rules.points import REGIONS, close, sample, tiny, value_at
 
 Point = dict[str, Value]
-ENOUGH = 4  # points that decide
+ENOUGH = 4  # number of agreeing points that decide
 STEPS = 40  # steps of the secant method
 RESIDUAL = 1e-9  # a point with a smaller residual, relative to the slope there, solves an equation
 
@@ -59,7 +59,7 @@ def same_solutions(left: Node, right: Node) -> bool | None:
 
 
 def _contained(left: Node, right: Node, names: list[str]) -> bool | None:
-    """Return whether the computed solutions of left = 0 solve right = 0, or None if too few are found or they disagree.
+    """Return whether the computed solutions of left = 0 solve right = 0. None: too few solutions, or they disagree.
 
     Every symbol of ``left`` is the unknown in turn; the others have the values of a fixed point.
     """
@@ -88,9 +88,9 @@ def _solved_by_roots(left: Node, right: Node, name: str, point: Point) -> list[b
 
 
 def _substituted(node: Node, point: Point) -> Node:
-    """Return ``node`` with the rational values of its variables in ``point`` and of all parts that they determine.
+    """Replace the variables in ``point``, and all parts that depend only on them, by their rational values.
 
-    It has the same value as ``node`` at every point that extends ``point``, and takes less time to evaluate.
+    The result equals ``node`` at every point that extends ``point``, and takes less time to evaluate.
     """
     if isinstance(node, Symbol) and type(point.get(node.name)) in EXACT:
         return Number(point[node.name])

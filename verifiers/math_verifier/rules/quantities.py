@@ -23,7 +23,7 @@ from bestofn.verifiers.math_verifier.rules.terms import (
 _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
 _CENTS = frozenset({"cent", "cents", "¢"})
 STRICT_GAP = 1e-6  # largest relative difference after a conversion, with strict rounding
-CONVERSION_GAP = 1e-4  # the same with the other rounding policies
+CONVERSION_GAP = 1e-4  # largest relative difference after a conversion, with the other rounding policies
 TWO_DIGITS, FOUR_DIGITS = 5e-3, 5e-4  # largest relative error of a number that is rounded to so many digits
 
 

@@ -82,7 +82,7 @@ def _to_many_digits(reference: Node, candidate: Node) -> Match:
 
 
 def _float_artefact(node: Node) -> bool:
-    """Return whether a number in the tree was probably a double, such as 183803159792058355/562949953421312."""
+    """Return whether a number in the tree probably comes from a double, such as 183803159792058355/562949953421312."""
     return any(isinstance(part, Number) and abs(part.value) >= 10**11 for part in walk(node))
 
 
