@@ -1,4 +1,4 @@
-"""Train with TRL's GRPOTrainer and a verifier as the reward: ten steps of the embedded model, a few seconds on a CPU.
+"""Train the embedded model with TRL's GRPOTrainer and a verifier as the reward: ten steps, a few seconds on a CPU.
 
 For your own model: MODEL=Qwen/Qwen3-0.6B python grpo_with_trl.py
 """

@@ -134,7 +134,7 @@ def _group_scores(shape: str, scored: Scored) -> dict[str, float]:
 
 
 def _rm_bench_scores(scored: Scored) -> dict[str, float]:
-    """Return the mean accuracy per domain, per difficulty and overall. The two halves of ``safety`` count once."""
+    """Return the mean accuracy per domain, per difficulty and overall. The two parts of ``safety`` are one domain."""
     rows: dict[str, list[tuple[list[float], list[float]]]] = {}
     for row, values in scored:
         rows.setdefault(row.group, []).append(values)

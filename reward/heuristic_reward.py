@@ -19,7 +19,7 @@ class HeuristicReward:
 
     The score starts at 0.5. Medium length, reasoning words and a stated answer raise the score. Short texts, repetition
     and expressions of doubt lower it. Words are matched as substrings of the lower-case text, so "then" also matches
-    "strengthen". The rules were published before and are kept unchanged.
+    "strengthen". The rules never change, so scores of different runs can be compared.
     """
 
     name = "heuristic"

@@ -34,7 +34,7 @@ class MemoryPlan:
 def check_memory_of_all(models: Iterable[LocalWeights]) -> None:
     """Log a warning if several models of one run do not fit together. Call it before the first one is loaded.
 
-    Models on the processor do not count if there is a GPU, and models on several devices never do.
+    If there is a GPU, models on the processor do not count. Models on several devices never count.
     """
     needs = {one: need for one in set(models) if (need := needed_gb(one.path, one.dtype))}
     if len(needs) < 2:

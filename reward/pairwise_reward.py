@@ -32,9 +32,10 @@ class PairwiseReward:
     the two results differ, the pair counts as a tie. If one of them is invalid, the pair does not count.
 
     ``schedule`` selects the pairs. ``all``: all n(n−1)/2 pairs. ``knockout``: the answers are paired at random, and the
-    loser of a pair leaves, until at most ``FINALISTS`` remain; these meet all. Without ties, that is at most n + 2
-    pairs. After a tie both stay, and there are at most twice as many rounds. With both schedules the best answer has
-    the highest value if the judge makes no error. ``seed`` and the query id determine the pairs.
+    loser of a pair leaves, until at most ``FINALISTS`` remain. Each finalist is then compared with all others. Without
+    ties, these are at most n + 2 pairs. After a tie both answers stay, and there are at most twice as many rounds. With
+    both schedules the best answer has the highest value if the judge makes no error. ``seed`` and the query id
+    determine the pairs.
 
     The value is None if no comparison of a candidate is valid. ``parts`` holds the numbers of wins, comparisons,
     preference cycles, and comparisons whose result depends on the order.

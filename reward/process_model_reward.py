@@ -54,7 +54,7 @@ class ProcessModelReward:
 
     @property
     def weights(self) -> LocalWeights:
-        """The model, for the plan of the memory."""
+        """The path, number type and device of the model, from which ``memory_plan`` estimates its memory."""
         return LocalWeights(self.path, self.dtype, self.device, self.device_map)
 
     async def __aenter__(self) -> ProcessModelReward:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def get_reward(name: str) -> Callable[..., Reward]:
     """Return the constructor of the reward ``name``, for example ``get_reward("length")(free=100)``.
 
-    It is a class. If the file of the reward has settings, for example the family of ``armorm``, they are its defaults.
+    The settings in the configuration file of the reward, for example the family of ``armorm``, are default arguments.
     Raises ``ConfigError`` if the name is unknown.
     """
     constructor = cast("Callable[..., Reward]", choices.constructor_of("reward", name))

@@ -24,7 +24,9 @@ NO_VERDICT = "the answer has no verdict of pass or fail"
 
 
 class Estimate(NamedTuple):
-    """The share of continuations that pass, or the reason why there is none; and what failed, or ""."""
+    """The estimate for one step. ``share``: the share of continuations that pass, or the reason why it is unknown.
+
+    ``failed`` is the first error of a request, or ""."""
 
     share: float | str
     failed: str

@@ -40,7 +40,7 @@ class RubricReward:
         return self.grader.planned_calls(query, candidates)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the satisfied share of every candidate."""
+        """Return the satisfied share of the rubric's weights for every candidate."""
         if not self.grader.rubric(query):
             return inapplicable(NO_RUBRIC, len(candidates))
         return list(

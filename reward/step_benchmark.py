@@ -94,7 +94,7 @@ async def measure_steps(rows: Iterable[Row], reward: object) -> JsonObject:
 
 
 def figures(rows: Sequence[StepRow], found: Sequence[list[float] | str]) -> JsonObject:
-    """Return the figures for the probabilities ``found``; a text is the reason why a row has none."""
+    """Return the figures of ``measure_steps``. An item of ``found`` has probabilities, or a text why there are none."""
     right: list[bool] = []
     wrong: list[bool] = []
     sorted_rightly: list[bool] = []

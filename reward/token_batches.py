@@ -84,10 +84,9 @@ def within_memory(work: Callable[[], Result]) -> Result | None:
 
 
 def in_batches(work: list[list[int]], forward: Callable[[list[int]], Sequence[Result]]) -> Iterator[tuple[int, Result]]:
-    """Call ``forward`` with each batch of ``work`` and yield the numbers of the batch with their results.
+    """Call ``forward`` with each batch of ``work``, and yield (index of the sequence, result).
 
-    A batch that exceeds the memory of the device is halved. ``work`` holds the batches that follow.
-
+    A batch that exceeds the memory of the device is halved. Its halves are added to the remaining batches in ``work``.
     Raises ``MachineError`` if not even one sequence fits in memory.
     """
     while work:

@@ -53,7 +53,7 @@ def accepts(references: tuple[str, ...], text: str, options: bool) -> bool | Non
     """Return whether Math-Verify accepts the answer in ``text``; None if it cannot parse the answer or a reference."""
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse, verify
 
-    logging.getLogger("math_verify").setLevel(logging.ERROR)  # its warning: no time limit
+    logging.getLogger("math_verify").setLevel(logging.ERROR)  # hides "no time limit"
     plain = (LatexExtractionConfig(), ExprExtractionConfig())
     config = (StringExtractionConfig(), *plain) if options else plain
     answer = parse(text, config, parsing_timeout=0)

@@ -29,7 +29,7 @@ OPINIONS: tuple[Opinion, ...] = get_args(Opinion)
 class AuditItem:
     """One sampled verdict. ``row`` is the nested row of its query with this candidate only.
 
-    ``weight`` is the share of the run's verdicts with this outcome that the item stands for; the weights of an outcome
+    ``weight`` is the share of the run's verdicts with this outcome that the item represents. The weights of an outcome
     add up to 1. ``opinions`` maps the source of a second opinion to its opinion about the *answer*.
     """
 
@@ -49,7 +49,7 @@ class AuditItem:
 
     @property
     def outcome(self) -> str:
-        """The outcome of the run's verdict: fail or pass."""
+        """The outcome of the run's verdict: ``fail`` or ``pass``."""
         return str(self.row["verdicts"][0]["outcome"])
 
     @property
@@ -73,7 +73,7 @@ class AuditSample:
 class ErrorRateJson(TypedDict):
     """The estimated share of wrong verdicts among all verdicts with one outcome, with its 95 % interval.
 
-    ``rate`` is None if the second opinion decided nothing.
+    ``rate`` is None if the second opinion decided about none of the sampled verdicts.
     """
 
     verdicts: int
@@ -143,7 +143,7 @@ class _Stratum:
             self._cut(size)
 
     def items(self, count: int, share: float, seed: int) -> list[AuditItem]:
-        """Return ``count`` items. Their weights add up to ``share``."""
+        """Draw ``count`` items of the stratum. Their weights add up to ``share``."""
         self._cut(count)
         per_query = Counter(query for _, query, _, _ in self.drawn)
         weights = [candidates / per_query[query] for _, query, candidates, _ in self.drawn]

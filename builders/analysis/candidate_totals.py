@@ -57,7 +57,7 @@ MOST_MODELS = 50  # models that are counted separately
 def cause_of(problem: str) -> str:
     """Return the first line of ``problem``, at most ``CAUSE_CHARS`` characters, with numbers replaced by N.
 
-    So the problems of different answers with the same cause are equal.
+    Problems of different answers that have the same cause then give equal texts.
     """
     return first_line(re.sub(r"\d+(?:\.\d+)*", "N", problem))
 
@@ -135,7 +135,7 @@ class CandidateTotals:
         return self.usd.sum + self.judging_usd.sum if known else None
 
     def add_cost(self, attempts: Sequence[CandidateRecord]) -> None:
-        """Add the cost and the tokens of ``attempts``, also of those that are not in use."""
+        """Add the cost and the tokens of ``attempts``, including attempts that a later attempt replaced."""
         self.usd.add([one.cost_usd for one in attempts])
         self.judging_usd.add([one.judging_usd for one in attempts])
         tokens = [(one.prompt_tokens or 0) + (one.completion_tokens or 0) for one in attempts]

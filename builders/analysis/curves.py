@@ -109,7 +109,9 @@ def _curves_by_answer(pool: Pool, right: Flags, rewards: Floats, ks: Sequence[in
 
 
 def _divergences(answers: Integers, k: int) -> Floats:
-    """Return the divergence of each candidate. The probability of its answer is the share of candidates with it."""
+    """Return the KL divergence (nats) for best-of-``k``, as estimated from each candidate's answer.
+
+    The probability of an answer is the share of the candidates that give it."""
     n = answers.shape[1]
     sizes = (answers[:, :, None] == answers[:, None, :]).sum(axis=2)
     return np.array([estimators.kl_estimate(k, size / n) for size in range(1, n + 1)])[sizes - 1]

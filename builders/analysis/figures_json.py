@@ -30,7 +30,7 @@ class RatesJson(TypedDict):
 
 
 class IndexJson(TypedDict):
-    """The number of candidates with one index, the number of passes, and the pass rate. Only first draws count."""
+    """The number of candidates with one index, the number of passes, and the pass rate. See ``QueryRecord.draws``."""
 
     records: int
     verified: int

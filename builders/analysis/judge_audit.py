@@ -1,4 +1,4 @@
-"""The judge of a run against the second opinions of an audit: agreement, calibration and biases.
+"""Compares the judge of a run with the second opinions of an audit: agreement, calibration and biases.
 
 ``bestofn audit`` prints the report. The labels are the opinions of a person or of another verifier. Only verdicts that
 a judge gave count.

@@ -1,4 +1,4 @@
-"""The candidates of queries with equally many candidates as tables of numbers: one row per query.
+"""Tables of numbers about candidates, with one row per query. The queries of a table have equally many candidates.
 
 ``analysis.curves`` and ``analysis.score_curves`` compute their estimates with these tables.
 """
@@ -20,7 +20,10 @@ QUERIES_AT_ONCE = 512
 
 
 class Pool(NamedTuple):
-    """Queries with the same number of candidates; ``places`` are their places in the sequence they are from."""
+    """Queries with the same number of candidates.
+
+    ``places`` are their indices in the sequence that ``pools_of`` got.
+    """
 
     places: Sequence[int]
     queries: Sequence[Sequence[CandidateRecord]]
@@ -30,7 +33,7 @@ class Pool(NamedTuple):
         return np.array([[value(one) for one in query] for query in self.queries], np.float64)
 
     def answers(self) -> tuple[Integers, Flags]:
-        """Return (the number of each candidate's answer, which queries have an answer cluster for each candidate).
+        """Return the answer number of each candidate, and per query whether all its candidates have an answer cluster.
 
         The answers of a query are numbered in order of their first occurrence: a, b, a, c → 0, 1, 0, 2.
         """
@@ -54,7 +57,7 @@ def complete(table: Floats) -> Flags:
 
 
 def over_k(ks: Sequence[int], rows: Flags, values: Callable[[int], Floats]) -> Floats:
-    """Return the ``values`` for each k (queries × values of k). Only ``rows`` keep their values; the others are NaN."""
+    """Return the ``values`` for each k (queries × values of k). Rows that ``rows`` does not mark are NaN."""
     if not rows.any():
         return np.full((len(rows), len(ks)), np.nan)
     return np.where(rows[:, None], np.stack([values(k) for k in ks], axis=1), np.nan)
@@ -68,9 +71,9 @@ class MeansOverK:
         self._lines: dict[str, list[RunningMean]] = {}
 
     def add(self, count: int, parts: Iterator[tuple[Sequence[int], Mapping[str, Floats]]]) -> None:
-        """Add the values of ``count`` queries. Each part has the places of some of them, and their tables by name.
+        """Add the values of ``count`` queries. Each part has the indices of some of these queries, and tables by name.
 
-        A table has one row per query of the part and one column per k. NaN is no value.
+        A table has one row per query of the part and one column per k. NaN values are ignored.
         """
         tables: dict[str, Floats] = {}
         for places, values in parts:
@@ -81,7 +84,7 @@ class MeansOverK:
                 mean.add_each(column[~np.isnan(column)])
 
     def lines(self) -> dict[str, list[RunningMean]]:
-        """Return the names that have a value, and per k the mean of their values."""
+        """Return {name: mean of its values for each k}. Names without a value are left out."""
         return {name: line for name, line in self._lines.items() if line[0].count}
 
     def _line(self, name: str) -> list[RunningMean]:

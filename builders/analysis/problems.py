@@ -246,7 +246,7 @@ def _remedy_of_no_pairs(figures: RunFigures, mix: str) -> str:
 
 
 def _has_pairing(figures: RunFigures, name: str) -> bool:
-    """Return whether the table's metadata has the pairing ``name`` of ``pairing.score_strategies``; "" is any."""
+    """Return whether the pairs were made by the score strategy ``name``; "" stands for any score strategy."""
     pairs = json.loads(figures.metadata.get("config") or "{}").get("pairs") or {}
     return f".score_strategies.{name}" in str(pairs.get("_target_"))
 

@@ -93,8 +93,8 @@ class CandidateRecord(NamedTuple):
 class QueryRecord(NamedTuple):
     """One query with its candidates, sorted by index.
 
-    ``draws`` has the first draw of each candidate. It differs from ``candidates`` only after ``bestofn regenerate``.
-    ``attempts`` has all attempts of all candidates, also those that are not in use.
+    ``draws`` has the first draw of each candidate: the first attempt that did not fail. It differs from ``candidates``
+    only after ``bestofn regenerate``. ``attempts`` has all attempts, including those that a later attempt replaced.
     """
 
     query_id: str
@@ -105,12 +105,12 @@ class QueryRecord(NamedTuple):
 
     @property
     def sampled(self) -> list[CandidateRecord]:
-        """The first draws of the run's first model, without the greedy candidate."""
+        """The ``draws`` of the run's first model, without the greedy candidate."""
         return [candidate for candidate in self.draws if candidate.sampled]
 
     @property
     def counting(self) -> list[CandidateRecord]:
-        """The first draws that count towards pass@k."""
+        """The ``draws`` that count towards pass@k."""
         return [candidate for candidate in self.draws if candidate.counts]
 
 
@@ -206,7 +206,7 @@ def _first_draws(records: Sequence[CandidateRecord]) -> Iterator[CandidateRecord
 
 
 def _as_first_drawn(record: CandidateRecord, row: TableRow) -> CandidateRecord:
-    """Return ``record`` with the verdict of its first draw, of which the table has no row. Its reward is unknown."""
+    """Return ``record`` with the verdict of its first draw, which has no row of its own. The reward is unknown."""
     first = row.first_status
     if first is None or not row.attempt or first == "error":
         return record
@@ -258,7 +258,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
 
 
 def _problem_in(parts: str | None) -> str:
-    """Return the error in the parts of a score, which are JSON."""
+    """Return the error in ``parts``, the JSON text of the parts of a score; "" if there is none."""
     try:
         found = json.loads(parts or "{}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""The marks that a person exports from the report: verdicts that are wrong, and notes, one JSON object per line.
+"""Reads the marks that a person exports from the report: wrong verdicts and notes, one JSON object per line.
 
 The marked answers are not a random sample, so no rate of wrong verdicts is estimated from them. ``bestofn audit``
 checks them against the run and stores them in ``audit/marks.jsonl``.
@@ -22,14 +22,14 @@ KEYS = {"query_id": str, "index": int, "answer_hash": str, "mark": str, "note": 
 
 @dataclass(frozen=True, slots=True)
 class ReportMarks:
-    """The marks about answers of the run, and the number of marks about other answers, which are left out."""
+    """The marks about answers of the run. ``others`` is the number of marks about other answers."""
 
     marks: Sequence[JsonObject]
     others: int
 
     @property
     def text(self) -> str:
-        """One sentence per fact."""
+        """A summary of the marks in sentences."""
         wrong = [mark for mark in self.marks if mark["mark"] == "wrong"]
         fails = sum(mark["outcome"] == "fail" for mark in wrong)
         verdicts = "1 verdict is" if len(wrong) == 1 else f"{len(wrong):,} verdicts are"
@@ -41,7 +41,7 @@ class ReportMarks:
         ]
         if self.others:
             left = "1 mark is" if self.others == 1 else f"{self.others:,} marks are"
-            lines.append(f"{left} left out: the run has another answer, or none, in this place.")
+            lines.append(f"{left} left out: the run has a different answer or no answer at this position.")
         return "\n".join(lines)
 
 

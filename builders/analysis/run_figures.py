@@ -68,7 +68,7 @@ class Pool(NamedTuple):
 
 
 class QueryKind(NamedTuple):
-    """The facts about the first draws of one query: the candidates from before any ``regenerate``.
+    """The facts about the first draws of one query (``QueryRecord.draws``).
 
     Queries with equal facts are counted together.
     """
@@ -197,7 +197,7 @@ class RunFigures:
 
     @property
     def by_index(self) -> dict[int, Counter[str]]:
-        """The number of first draws per outcome for each candidate index; indices are sorted."""
+        """The number of candidates per outcome for each candidate index, sorted by index. See ``QueryRecord.draws``."""
         indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[0] for key in self.drawn})}
         for (index, outcome), count in self.drawn.items():
             indices[index][outcome] += count
@@ -265,7 +265,7 @@ class RunFigures:
         return rates
 
     def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
-        """Return the rates of one split, or of all queries if ``split`` is None. Only first draws count."""
+        """Return the rates of one split, or of all queries if ``split`` is None. See ``QueryRecord.draws``."""
         table = self._table(split)
         counts = table["queries"]
         queries = int(counts.sum())
@@ -336,7 +336,7 @@ def truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
 
 
 def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of passes per candidate, from a bootstrap over queries; None if there are no queries."""
+    """Return the 95 % interval of the pass rate, from a bootstrap over queries; None if there are no queries."""
     if not len(table["queries"]):
         return None
     both, counts = np.stack([table["passes"], table["candidates"]], axis=1), table["queries"]

@@ -1,7 +1,8 @@
 """Best-of-N analysis by score alone: the score of the best of k samples, its cost, and the comparison with greedy.
 
-It needs no verdicts. ``analysis.best_of_n`` adds the queries in batches. Unbiased estimators compute the results for
-every k from the n scored samples of a query. Queries with fewer scored samples than the largest k are left out.
+This analysis needs no verdicts. ``analysis.best_of_n`` adds the queries in batches. Unbiased estimators compute the
+results for every k from the n scored samples of a query. Queries with fewer scored samples than the largest k are left
+out.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class GoldCurve(TypedDict):
 
 
 class ScoreAnalysis(TypedDict):
-    """The analysis by score. ``queries`` have at least the largest k of scored samples; ``left_out`` have fewer."""
+    """The analysis by score. ``queries`` is the number of queries with enough scored samples for the largest k.
+
+    ``left_out`` is the number of the other queries."""
 
     queries: int
     left_out: int
@@ -128,7 +131,7 @@ class ScoreCurves:
         }
 
     def _values(self, queries: Sequence[QueryRecord], pool: Pool) -> dict[str, Floats]:
-        """Return the values of the ``queries`` of ``pool`` by name (queries × values of k); NaN is no value."""
+        """Return the values of the ``queries`` of ``pool`` by name (queries × values of k). An unknown value is NaN."""
         ks, rewards = self.ks, pool.numbers(lambda one: one.reward)
         n, everywhere = rewards.shape[1], np.ones(len(rewards), bool)
         gold = np.array(
@@ -201,12 +204,12 @@ class ScoreCurves:
 
 
 def scored_samples(query: QueryRecord) -> list[CandidateRecord]:
-    """Return the samples of ``query`` that do not depend on verdicts and have a score."""
+    """Return the samples of ``query`` that have a score and were not sampled because of an earlier verdict."""
     return [one for one in query.draws if one.independent and one.reward is not None]
 
 
 def gold_scores(queries: Iterator[QueryRecord]) -> dict[tuple[str, int], float]:
-    """Return the scores of another run of the same candidates."""
+    """Return {(query id, candidate index): score} for a run of the same candidates with another reward."""
     return {
         (query.query_id, one.index): one.reward for query in queries for one in query.draws if one.reward is not None
     }

@@ -53,14 +53,14 @@ def masked_keys(text: str) -> str:
 
 
 def _masked(match: re.Match[str]) -> str:
-    """Return the mask, after an escaped line break at the start: without it, JSON text would not be JSON any more."""
+    """Return "***" for a credential. An escaped line break at its start is kept, so that JSON text stays valid."""
     if not is_random(match[0]):
         return match[0]
     return f"{match[0][:2]}***" if match[0].startswith("\\") else "***"
 
 
 def masked_key_like(text: str) -> str:
-    """Return ``text`` with "***" in place of everything in the form of a credential, even if it does not look random.
+    """Return ``text`` with "***" in place of all text in the form of a credential, even if it does not look random.
 
     Used for messages of services and for logs, where masking too much does no harm.
     """

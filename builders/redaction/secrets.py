@@ -32,7 +32,7 @@ def remember(values: Iterable[str]) -> None:
     """Remember credentials of this process, so that they are masked wherever they occur.
 
     A value is remembered if it cannot be an ordinary word: at least ``LEAST`` characters, and either digits and
-    letters, or twice as many characters. Other threads mask all credentials also during the call.
+    letters, or twice as many characters. During the call, other threads still mask all credentials.
     """
     global _remembered
     for value in values:

@@ -18,7 +18,7 @@ SIDES = ("prompt", "chosen", "rejected")
 
 
 def example_pair(files: Sequence[Path]) -> list[dict[str, str]]:
-    """Return the texts of one pair of the table ``dpo``, as dicts with ``name`` and ``block``; [] without a pair.
+    """Return the texts of one pair of the table ``dpo``, as dicts with ``name`` and ``block``; [] if there is no pair.
 
     ``block`` is a fenced block of Markdown. The example is the shortest of the first pairs, so that it is complete.
     """

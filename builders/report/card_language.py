@@ -1,6 +1,6 @@
 """Determines the languages of the prompts, for the header of the dataset card.
 
-A prompt counts for the language whose script or function words it has. A prompt that is undecided counts for none.
+The script or the function words of a prompt determine its language. Prompts of unknown language are not counted.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def joined(first: Iterable[Row], second: Iterable[Row]) -> Iterator[tuple[Row, R
 
 
 def distinct_names(first: Path, second: Path) -> tuple[str, str]:
-    """Return the names of two run folders on the page: their last parts, with the folders before if these are equal."""
+    """Return short, different names for two run folders: the last part of each path, with parent folders if needed."""
     one, two = first.resolve(), second.resolve()
     parts = 1
     while one != two and one.parts[-parts:] == two.parts[-parts:]:

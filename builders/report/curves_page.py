@@ -86,7 +86,8 @@ def _reward_sentence(reward: RewardAccuracy) -> str:
 
 def _over_optimization_sentence(found: OverOptimization) -> str:
     result = "beyond it the reward is exploited" if found["hacked"] else "no sign of over-optimization"
-    return f"The truth of the best by reward peaks at k={found['peak_k']} ({percent(found['peak_truth'])}): {result}."
+    peak = f"k={found['peak_k']} ({percent(found['peak_truth'])})"
+    return f"The accuracy of the best sample by reward peaks at {peak}: {result}."
 
 
 def _greedy_sentence(found: GreedyComparison) -> str:
@@ -122,7 +123,9 @@ def _reward_against_truth(curves: Curves) -> dict[str, str]:
         Line("reward", list(zip(divergence, reward["mean"], strict=True))),
     ]
     axis = "KL over answers, estimated (nats)" if estimate else "KL, upper bound (nats)"
-    return {"Reward and truth of the best, by divergence from the model": lines(drawn, axis, "mean of the best")}
+    return {
+        "Reward and accuracy of the best sample, by divergence from the model": lines(drawn, axis, "mean of the best")
+    }
 
 
 def _rows(found: BestOfN) -> list[tuple[str, list[Cell]]]:

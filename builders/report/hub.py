@@ -165,8 +165,10 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class PushChecks:
-    """The checks that a push skips. ``force``: upload a run of errors or without pairs. ``allow_key_like_text``: upload
-    tables with text that looks like an API key.
+    """The checks that a push skips.
+
+    ``force`` uploads a run without answers or without pairs. ``allow_key_like_text`` uploads tables with text that
+    looks like an API key.
     """
 
     force: bool = False

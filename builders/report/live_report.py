@@ -28,9 +28,9 @@ from bestofn.builders.tables.shards import nested
 class LiveState(TypedDict):
     """The state that the page requests every few seconds.
 
-    ``generation`` changes if queries that the page has may be out of date; the page then loads all again. ``parts`` is
-    the number of parts of queries. ``ended`` is true if the server ends now. The three texts are safe HTML; they are
-    empty if the page has this ``version``.
+    ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again.
+    ``parts`` is the number of parts of queries. ``ended`` is true if the server ends now. The three texts are safe
+    HTML; they are empty if the page has this ``version``.
     """
 
     generation: int
@@ -45,7 +45,7 @@ class LiveState(TypedDict):
 
 
 class _Part(NamedTuple):
-    """The place of one part of the query browser: a shard, the first row in it, and the index of its queries."""
+    """One part of the query browser: its shard, its first row in this shard, and the index of its queries."""
 
     shard: Path
     first: int
@@ -67,7 +67,7 @@ class LiveReport:
         self._reset()
 
     def state(self, version: int = -1) -> LiveState:
-        """Read what is new in the folder and return the state. ``version`` is the one that the page has."""
+        """Read the changes in the folder and return the state. ``version`` is the version that the page shows."""
         with self._lock:
             self._update()
             texts = self._texts() if version != self._version else ("", "", "")

@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 class LiveServer(ThreadingHTTPServer):
     """The server of one live report.
 
-    ``looked_at`` is when a page last asked for the state. ``is_done`` is set when a page has loaded the last state.
+    ``looked_at`` is the time (``time.monotonic``) at which a page last requested the state. ``is_done`` is set when a
+    page has loaded the last state.
     """
 
     daemon_threads = True

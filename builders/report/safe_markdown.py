@@ -152,7 +152,10 @@ def _unboxed(source: str) -> str:
 
 
 def _next_formula(text: str, position: int) -> re.Match[str] | None:
-    """Return the next formula. To search for its first character is faster than ``FORMULA.search``."""
+    """Return the next formula.
+
+    It looks for the first character of a formula, which is faster than ``FORMULA.search``.
+    """
     starts = (FORMULA.match(text, start.start()) for start in FORMULA_START.finditer(text, position))
     return next(filter(None, starts), None)
 

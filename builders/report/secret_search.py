@@ -1,7 +1,7 @@
-"""Searches the files of an upload for credentials. ``builders.report.hub`` calls it last before it uploads anything.
+"""Searches the files of an upload for credentials. ``builders.report.hub`` calls this module directly before an upload.
 
-It finds the credentials of this process (from its environment and configuration), and text in the shape of a key
-(``builders.redaction.key_shapes``). Tables are searched column by column, with their metadata.
+The search finds the credentials of this process (from its environment and configuration), and text in the shape of a
+key (``builders.redaction.key_shapes``). Tables are searched column by column, with their metadata.
 """
 
 from __future__ import annotations

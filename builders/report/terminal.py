@@ -47,7 +47,7 @@ def _width(made: Table, output: Console) -> int:
 
 
 def _narrow(made: Table) -> None:
-    """Write each header in lines that are not longer than the cells of its column, where its words permit."""
+    """Break each header into lines as short as the cells of its column. Words are not divided."""
     made.padding, made.pad_edge = (0, 1, 0, 0), False
     for column in made.columns:
         most = max((len(str(cell)) for cell in column.cells), default=1)

@@ -1,6 +1,6 @@
 """Defines the request bodies of OpenAI's Chat Completions, Completions and Responses. Used by ``app``.
 
-A field that this server cannot honour is refused with its name, unless it does not change the answers.
+A field that this server does not support is refused with its name, unless it does not change the answers.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "truncation": ("disabled",),
     "truncation_direction": ("right", "Right"),
 }
-"""Fields that this server cannot honour, with the values that mean their absence. Null also means absence."""
+"""Unsupported fields, with the values that have no effect and are accepted. Null is also accepted."""
 
 
 Effort = Literal["none", "minimal", "low", "medium", "high"]
 
 
 class StrictBody(BaseModel):
-    """A request body that refuses every unknown field that could change the answer."""
+    """A request body that rejects unknown fields, except fields that do not change the answer."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -142,7 +142,7 @@ class BodyWithTools(Body):
     def tools_and_choice(self, tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], ToolChoice]:
         """Return the tools that the model may call, and whether it must call one.
 
-        A tool choice that names tools leaves only these. Raises ``RequestError`` for a choice that cannot be honoured.
+        If the tool choice names tools, only these are returned. Raises ``RequestError`` for an unsupported tool choice.
         """
         return tools_of_choice(checked_tools(tools), self.tool_choice)
 
@@ -171,7 +171,7 @@ class ChatBody(BodyWithTools):
         return self
 
     def request(self) -> Request:
-        """Return the body as a ``Request``. Raises ``RequestError`` if a field cannot be honoured."""
+        """Return the body as a ``Request``. Raises ``RequestError`` if a field is not supported."""
         limit = self.max_completion_tokens or self.max_tokens
         sampling = self.sampling(limit, bool(self.logprobs), self.top_logprobs or 0)
         tools, choice = self.tools_and_choice(self.tools or ())
@@ -228,7 +228,7 @@ class ResponsesBody(BodyWithTools):
         return _set_effort(self.reasoning.effort if self.reasoning else None)
 
     def request(self) -> Request:
-        """Return the body as a ``Request``. Raises ``RequestError`` if a field cannot be honoured."""
+        """Return the body as a ``Request``. Raises ``RequestError`` if a field is not supported."""
         messages: list[Message] = []
         if self.instructions:
             messages.append({"role": "system", "content": self.instructions})
@@ -242,7 +242,10 @@ class ResponsesBody(BodyWithTools):
 
 
 def _function_tool(tool: JsonObject) -> JsonObject:
-    """Return a tool of a Responses request in the Chat Completions format. Other tools than functions stay as is."""
+    """Convert a tool of a Responses request to the Chat Completions format.
+
+    A tool that is no function is not changed.
+    """
     return from_responses(tool) if tool.get("type") == "function" and "name" in tool else tool
 
 

@@ -1,4 +1,4 @@
-"""Shared by all routes: the bearer key, errors in OpenAI's format, and requests whose client has disconnected."""
+"""Code that all routes share: the bearer key, errors in OpenAI's format, and clients that have disconnected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PUBLIC = ("/health",)  # paths that need no key
 
 
 class RequireKey:
-    """Refuses requests without the bearer key ``api_key``, and notes when each request arrived."""
+    """Middleware that refuses requests without the bearer key ``api_key``, and records when each request arrived."""
 
     def __init__(self, app: ASGIApp, api_key: str) -> None:
         self._app = app
@@ -98,7 +98,7 @@ def handle_errors(server: FastAPI, requests: RequestLog) -> None:
 
 
 def _problem(error: JsonObject) -> str:
-    """Return the message for an error that pydantic or FastAPI found in the body of a request."""
+    """Return the message about an error that pydantic or FastAPI found in the body of a request."""
     if error["type"] == "json_invalid":
         return f"the body is not valid JSON (character {error['loc'][-1]}: {error['ctx']['error']})"
     field = ".".join(str(part) for part in error["loc"] if part != "body")

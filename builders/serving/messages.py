@@ -16,7 +16,7 @@ TEXT_PARTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 def checked_messages(messages: Sequence[JsonObject]) -> tuple[Message, ...]:
     """Return ``messages`` for the chat template; the role ``developer`` becomes ``system``.
 
-    Raises ``RequestError`` if the prompt is empty, or if a message has another role or something else than text.
+    Raises ``RequestError`` if the prompt is empty, or if a message has an unknown role or content that is not text.
     """
     for place, message in enumerate(messages):
         if message.get("role") not in ROLES:

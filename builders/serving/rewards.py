@@ -97,7 +97,7 @@ class RewardService:
 
     @property
     def unanswered(self) -> int:
-        """The number of requests that are scored now."""
+        """The number of requests that are being scored."""
         return len(self._open)
 
     def stop(self) -> None:

@@ -33,7 +33,7 @@ def taken_port(host: str, port: int) -> socket.socket:
 
 
 class LocalServer(uvicorn.Server):
-    """A server that calls ``stop`` on Ctrl-C and SIGTERM, so that no request has to be computed to its end."""
+    """A server that calls ``stop`` on Ctrl-C and SIGTERM, so that it does not wait for open requests."""
 
     def __init__(self, app: FastAPI, stop: Callable[[], None]) -> None:
         super().__init__(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))

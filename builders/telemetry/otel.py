@@ -58,9 +58,9 @@ def exporting(name: str, facts: JsonObject, metrics: Callable[[], JsonObject], e
 
 
 class SpanRecorder:
-    """Turns spans into spans of OpenTelemetry, and their durations into histograms ``bestofn.NAME.duration``.
+    """Records spans as OpenTelemetry spans, and their durations as histograms ``bestofn.NAME.duration``.
 
-    A span has the enclosing span of its task as its parent, or else ``root``.
+    The parent of a span is the enclosing span in the same task; without one, it is ``root``.
     """
 
     def __init__(self, tracer: Tracer, meter: Meter, root: Span) -> None:

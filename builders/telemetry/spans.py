@@ -16,7 +16,7 @@ Attributes = Mapping[str, Value | None]
 
 
 class Span(Protocol):
-    """One piece of work while it lasts."""
+    """A piece of work that is in progress."""
 
     def note(self, attributes: Attributes) -> None:
         """Add attributes, for example the outcome."""

@@ -32,7 +32,7 @@ class Tracked(Protocol):
         ...
 
     def finish(self) -> object:
-        """Send what is left, and close the run."""
+        """Send the remaining metrics, and close the run."""
         ...
 
 

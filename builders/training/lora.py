@@ -9,9 +9,9 @@ from bestofn.builders.errors import require
 
 
 def lora_config(rank: int, method: str) -> Any:
-    """Return peft's configuration of adapters with ``rank`` for all linear layers. Raises if peft is not installed.
+    """Return peft's configuration of adapters with ``rank`` for all linear layers.
 
-    For a reward model, the new head is trained as a whole.
+    For a reward model, all weights of the new head are trained. Raises ``ModuleNotFoundError`` if peft is missing.
     """
     require("peft")
     import peft  # pyright: ignore[reportMissingImports]  # not part of every installation

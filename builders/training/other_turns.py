@@ -107,7 +107,7 @@ def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer,
 def _masks_in(
     row: JsonObject, sides: Sequence[str], tokenizer: Tokenizer
 ) -> Iterator[tuple[tuple[int, ...], list[int]] | None]:
-    """Yield the tokens and the mask of each side with other turns; None if its turns cannot be found."""
+    """Yield (tokens, mask) of each completion with turns of users or tools; None if its turns cannot be found."""
     tools = json.loads(row["tools"]) if isinstance(row.get("tools"), str) else row.get("tools")
 
     def tokens(messages: Sequence[JsonObject], *, answers: bool = False) -> list[int]:
@@ -164,7 +164,7 @@ class Masked:
         return batch
 
     def _apply(self, target: Tensor, prompt: Sequence[int], completion: Sequence[int]) -> None:
-        """Set the places of ``target`` to 0 that the mask of the completion leaves out."""
+        """Set ``target`` to 0 at each token that the mask of the completion excludes."""
         mask = self.masks.get(tuple(completion))
         if mask is None:
             return

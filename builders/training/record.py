@@ -1,7 +1,7 @@
 """The record of a training, ``OUT/training.json``: its state, and everything that determines its result.
 
-A folder with the record of an equal training is continued, or it is finished and left as it is. A folder with another
-training is refused, or the training starts again from the beginning.
+If the folder has the record of an equal training, this training continues, or nothing is done if it is complete. If the
+folder has another training, the command is refused, or the training starts again from the beginning.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ def rows_digest(rows: Dataset | None) -> str:
 
 
 def earlier_training(out: Path, made_from: Mapping[str, Any], *, resume: bool, replace: bool) -> TrainingRecord | None:
-    """Return the record in ``out`` if it is of an equal training, which is finished or can be continued.
+    """Return the record in ``out`` if it describes an equal training, which is complete or can be continued.
 
-    Otherwise return None; then ``out`` has no model and no checkpoints. If ``out`` has the model of another training,
-    raise ``ConfigError``. With ``replace`` or without ``resume``, this model is deleted instead.
+    Otherwise delete the training in ``out`` and return None. Raises ``ConfigError`` if ``out`` has another training and
+    ``resume`` is set without ``replace``.
     """
     record = read_record(out)
     problem = _difference(out, record, made_from) if has_training(out) else ""

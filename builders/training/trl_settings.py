@@ -63,7 +63,7 @@ def configuration(settings: TrainingSettings, arguments: JsonObject) -> object:
 def _checked(kind: type, arguments: JsonObject) -> dict[str, Any]:
     """Return the arguments, converted to their types. Raises ``ConfigError`` for a wrong type or a negative number.
 
-    An argument may be negative only if its default is.
+    An argument may be negative only if its default is negative.
     """
     hints = typing.get_type_hints(kind)
     defaults = {one.name: one.default for one in dataclasses.fields(cast("Any", kind))}

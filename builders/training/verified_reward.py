@@ -17,7 +17,7 @@ REWARDS = {"pass": 1.0, "fail": 0.0}  # TRL ignores None in the mean of a group
 
 
 class VerifiedReward:
-    """A function that TRL calls with the columns of the view ``grpo``. The verifier must be open in ``loop``."""
+    """A reward function that TRL calls with the columns of the view ``grpo``. The verifier must be open in ``loop``."""
 
     def __init__(self, verifier: Verifier, loop: Loop) -> None:
         self.verifier = verifier

@@ -1,4 +1,4 @@
-"""A reward of one's own: answers with fewer words score higher."""
+"""An example of your own reward: answers with fewer words score higher."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class BrevityReward:
-    """1 for an empty answer, 0 for ``longest`` words or more."""
+    """Scores 1 for an empty answer, and 0 for an answer of ``longest`` words or more."""
 
     name = "brevity"
 

@@ -89,7 +89,7 @@ def test_every_shape_is_read_and_a_reward_of_brevity_wins(shape: str) -> None:
 
 
 class Named:
-    """A reward that gives these values to these texts, in the order of the texts."""
+    """A reward that has a fixed value for each text."""
 
     name = "named"
 

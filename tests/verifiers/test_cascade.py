@@ -63,7 +63,7 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 @pytest.mark.parametrize("confidence", [0.39, 0.40])
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
-    """The judge decides on math if the flag is set, on code below the confidence threshold, and on tool calls always."""
+    """The judge decides on math with the flag, on code below the confidence threshold, and on all tool calls."""
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
     domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}
     by_split = BySplit(domains, default=judge)
@@ -94,7 +94,6 @@ def test_our_own_trouble_is_not_papered_over_unless_asked_for() -> None:
 
 
 def test_without_a_first_verifier_the_second_decides() -> None:
-    """This is the case for code without a sandbox."""
     verdict = verify(Cascade(None, Says("fail", 0.8, "judge")))
     assert (verdict.outcome, verdict.verifier) == ("fail", "judge")
     assert verify(Cascade(None)).outcome == "abstain"

@@ -29,7 +29,7 @@ DOMAINS = {
 
 
 class Says:
-    """Says the same outcome of every answer; raises for "raise"."""
+    """A verifier with one outcome for every answer; the outcome "raise" raises an error."""
 
     name = "says"
 

@@ -49,7 +49,7 @@ def test_a_planted_score_is_not_taken() -> None:
 
 
 def rewarded(reply: object, persona: Persona | None = PERSONA) -> list[Score]:
-    """The scores of one answer and of one failed candidate."""
+    """Return the scores of one answer and of one failed candidate."""
     judge = Replies(reply)
     reward = WeightedReward({"voice": PersonaJudgeReward(judge, persona)})  # type: ignore[arg-type]
     query = Query("q", "math", ({"role": "user", "content": "?"},))

@@ -1,4 +1,7 @@
-"""A fail needs two answers that were understood. What was not understood is an abstain with its reason."""
+"""A fail needs two answers that were understood.
+
+An answer that was not understood gives ``abstain`` with the reason.
+"""
 
 import dataclasses
 

@@ -22,7 +22,7 @@ def pairs(table):
 
 
 def marked(reference, answer, equal):
-    """One line of a table."""
+    """Return one line of a table as parameters of a test."""
     return f"{reference}{' ⇔ ' if equal else ' ⇎ '}{answer}"
 
 
@@ -55,7 +55,10 @@ def test_the_table_is_as_large_as_promised_and_accuracy_holds():
 
 
 def test_the_differences_to_math_verify_are_kept():
-    """The math verifier is right in each of them. Every tenth is tried again, because Math-Verify is slow."""
+    """The math verifier is right in each listed pair.
+
+    Every tenth pair is compared again, because Math-Verify is slow.
+    """
     from tests.verifiers.math_verify_differences import FILE, differs
 
     kept = list(pairs(FILE.name))

@@ -84,7 +84,7 @@ def test_a_wrong_setting_is_named(settings):
     ],
 )
 def test_what_no_computation_settles_is_not_given_to_sympy(reference, text):
-    """Otherwise SymPy finds the two values equal, and the doubt about the answer is lost."""
+    """SymPy would find the two values equal, and the doubt about the answer would be lost."""
 
     class Workers:
         async def call(self, *arguments, **settings):
@@ -105,7 +105,7 @@ def test_a_formula_that_the_rules_do_not_decide_is_given_to_sympy():
 
 
 def test_a_blank_place_of_the_answer_is_a_wrong_answer():
-    """If the model left the place of its answer blank, both the verifier and ``judge`` return a fail."""
+    """An answer that is left blank fails in the verifier and in ``judge``."""
     for text in ('{"reasoning": "hard", "answer": " "}', '{"reasoning": "hard", "answer": "___"}'):
         assert verify(Reference(answer="7"), text).outcome == judge("7", text).outcome == "fail"
     assert verify(Reference(answer="7"), "").outcome == judge("7", "").outcome == "abstain"

@@ -1,4 +1,4 @@
-"""``verified_by`` agrees with the verdicts: what it denies abstains, and what it names is decided."""
+"""``verified_by`` agrees with the verdicts: an answer gets pass or fail only if it names a verifier for the query."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_the_labelled_set() -> None:
 
 
 def asked_rows() -> list[tuple[bool, str, str, str]]:
-    """Yield label, language, question and answer from the table with questions."""
+    """Return label, language, question and answer of each row of the table with questions."""
     rows = [line.split("\t") for line in ASKED.read_text("utf-8").splitlines() if line[0] in "+-"]
     return [(label == "+", language, question, text.replace("\\n", "\n")) for label, language, question, text in rows]
 

@@ -1,4 +1,4 @@
-"""Regular expressions that answers give: where they stand, what they decide, and slow ones."""
+"""Regular expressions in answers: their place in the text, the texts that they match, and slow ones."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def score(reward: RubricReward, asked: Query, text: str, outcome: Any = "abstain
 
 
 def judge_reading(*true: str) -> Any:
-    """A judge that finds exactly these statements true."""
+    """Return a judge that finds exactly these statements true."""
     return Judge(lambda statement: statement in true)
 
 

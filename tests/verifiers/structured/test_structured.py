@@ -1,4 +1,4 @@
-"""Structured answers: where they stand, their syntax, shape and values, and hostile schemas."""
+"""Structured answers: their place in the text, their syntax, shape and values, and hostile schemas."""
 
 from __future__ import annotations
 
