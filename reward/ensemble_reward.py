@@ -47,7 +47,7 @@ class EnsembleReward:
         self.skip_missing = skip_missing
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of all rewards."""
+        """Return the planned calls of all rewards."""
         return [calls for reward in self.rewards.values() for calls in planned_calls(reward, query, candidates)]
 
     @property

@@ -48,7 +48,7 @@ class JudgeReward:
         self.samples, self.temperature, self.max_tokens = samples, temperature, max_tokens
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return ``samples`` calls per candidate."""
+        """Return the planned calls: ``samples`` per candidate."""
         count = self.samples * candidates
         return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 

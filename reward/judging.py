@@ -46,10 +46,10 @@ async def ask(
 
 
 def with_problems(scores: Sequence[Score], problems: Sequence[str]) -> list[Score]:
-    """Return ``scores`` of a tournament with the first problem of its requests; failed requests come first.
+    """Add the first problem of a tournament's requests to its ``scores``; failed requests come first.
 
-    A missing value gets it as its reason. Another value gets it as ``parts["problem"]`` if a request failed, because
-    the value is incomplete then.
+    The problem becomes the reason of each missing value. If a request failed, all other values are incomplete, and get
+    the problem as ``parts["problem"]``.
     """
     problem = next(filter(names_failed_request, problems), next(iter(problems), ""))
     is_incomplete = names_failed_request(problem)

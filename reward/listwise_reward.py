@@ -54,7 +54,7 @@ class ListwiseReward:
         self.list_size, self.finals, self.seed, self.max_tokens = list_size, finals, seed, max_tokens
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return one call per list and ``finals`` calls for the final."""
+        """Return the planned calls: one per list, and ``finals`` for the final."""
         rounds = planned_rounds(candidates, self.list_size)
         final = self.finals if candidates > 1 else 0
         lists = -(-candidates // self.list_size)

@@ -55,7 +55,7 @@ class PairwiseReward:
         self.schedule, self.seed, self.max_tokens = schedule, seed, max_tokens
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return two calls per comparison."""
+        """Return the planned calls: two per comparison."""
         if self.schedule == "all":
             count = candidates * (candidates - 1)
             return [PlannedCalls(self.judge, count, count, self.max_tokens)]

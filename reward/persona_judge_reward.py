@@ -26,7 +26,7 @@ class PersonaJudgeReward:
         self._graded = PersonaJudge(judge, persona, min_score=min_score, max_tokens=max_tokens) if persona else None
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return one call per candidate."""
+        """Return the planned calls: one per candidate."""
         count = candidates if self._graded else 0
         return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 

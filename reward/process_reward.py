@@ -39,7 +39,7 @@ class ProcessReward:
         self.aggregate: Aggregate = aggregate
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return one call per candidate."""
+        """Return the planned calls: one per candidate."""
         count = candidates
         return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 

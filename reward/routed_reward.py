@@ -21,7 +21,7 @@ class RoutedReward:
         self.routes, self.default = dict(routes), default
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of the reward for the split of ``query``."""
+        """Return the planned calls of the reward for the split of ``query``."""
         return planned_calls(self.routes.get(query.split, self.default), query, candidates)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:

@@ -36,7 +36,7 @@ class RubricReward:
         self.grader = RubricGrader(judge, criteria, file, per_request, use_reference, max_tokens)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of the judge."""
+        """Return the planned calls of the judge."""
         return self.grader.planned_calls(query, candidates)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:

@@ -160,7 +160,7 @@ class StepModel:
 
 
 def _at_tags(ids: list[int], tag: int, steps: int, text: str) -> Encoded | str:
-    """Return the positions of the tag. They must be as many as steps, because an answer may contain the tag itself."""
+    """Return the positions of the tag, or a problem if their number is not ``steps``: an answer may contain the tag."""
     ends = [place for place, token in enumerate(ids) if token == tag]
     if len(ends) != steps:
         return f"the text has {len(ends)} times the tag {text!r} for {steps} steps, so the steps cannot be separated"

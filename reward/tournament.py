@@ -43,7 +43,7 @@ def stays(length: int) -> int:
 
 
 def planned_rounds(entrants: int, size: int) -> list[list[int]]:
-    """Return the lengths of the lists in each round, if every match is decided; without the final."""
+    """Return the lengths of the lists in each round before the final. Assumes that the judge decides every match."""
     rounds = []
     while entrants > size:
         count = -(-entrants // size)

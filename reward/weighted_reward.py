@@ -36,7 +36,7 @@ class WeightedReward:
             )
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of all rewards."""
+        """Return the planned calls of all rewards."""
         return [calls for reward in self.rewards.values() for calls in planned_calls(reward, query, candidates)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:

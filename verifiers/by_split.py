@@ -67,7 +67,7 @@ def every(
     weights: Mapping[str, float] | None = None,
     threshold: Share = 1.0,
 ) -> Verifier:
-    """Return a ``BySplit`` verifier that verifies all parts of each reference, weighted as ``Every`` describes."""
+    """Return a ``BySplit`` verifier that verifies all parts of each reference. ``weights`` are those of ``Every``."""
     unknown = sorted(set(weights or {}) - set(domains))
     if unknown:
         raise ConfigError(f"verifier.weights names {', '.join(unknown)}; the domains are {', '.join(domains)}")
@@ -114,7 +114,7 @@ class BySplit:
         return verified_by(self._verifier_of(query), query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of the verifier for the domain of ``query``."""
+        """Return the planned calls of the verifier for the domain of ``query``."""
         return planned_calls(self._verifier_of(query), query, candidates)
 
     def _verifier_of(self, query: Query) -> Verifier | None:

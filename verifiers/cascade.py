@@ -72,7 +72,7 @@ class Cascade:
         return verified_by(self.first, query) or verified_by(self.then, query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of both verifiers. If the first can decide, no call of the second is expected."""
+        """Return the planned calls of both verifiers. If the first can decide, no call of the second is expected."""
         second = planned_calls(self.then, query, candidates)
         if verified_by(self.first, query):
             second = [replace(calls, expected=0) for calls in second]

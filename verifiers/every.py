@@ -45,7 +45,7 @@ class Every:
         return (names[0] if len(names) == 1 else self.name) if names and all(names) else ""
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of all parts."""
+        """Return the planned calls of all parts."""
         return [call for part in self.parts.values() for call in planned_calls(part, query, candidates)]
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:

@@ -52,7 +52,7 @@ class Judge:
         self.temperature = temperature if temperature is not None else (0.0 if samples == 1 else 0.7)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return ``samples`` calls per candidate."""
+        """Return the planned calls: ``samples`` per candidate."""
         count = self.samples * candidates
         return [PlannedCalls(self.sampler, count, count, self.max_tokens)]
 

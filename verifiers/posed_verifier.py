@@ -62,7 +62,7 @@ class PosedVerifier:
         return verified_by(self.well_posed, query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls for stances and refusals that no pattern decides, and the calls of ``well_posed``."""
+        """Return the planned calls for stances and refusals that no pattern decides, and those of ``well_posed``."""
         own = [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
         others = (self.well_posed, self.refusals)
         return [*own, *(calls for other in others for calls in planned_calls(other, query, candidates))]

@@ -53,7 +53,7 @@ class RefusalClassifier:
         self.long_from = long_from
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls for the answers that the patterns cannot decide: at most one per answer."""
+        """Return the planned calls for the answers that the patterns cannot decide: at most one per answer."""
         return [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
 
     async def classify(self, query: Query, candidate: Candidate) -> Refusal:

@@ -239,12 +239,12 @@ def _quotes_refusal(question: str) -> bool:
 
 
 def _share_needed(hit: Hit, warnings: int) -> float:
-    """Return the share of judging sentences from which a text with ``warnings`` warnings is a refusal."""
+    """Return the smallest share of judging sentences at which a text with ``warnings`` warnings is a refusal."""
     return _DWELLING if hit.rule == "dwells_on_harm" and warnings == 1 else _JUDGING[warnings > 1]
 
 
 def _introduces(hit: Hit, lowered: str, judging: float) -> bool:
-    """Return whether the text after ``hit`` helps. ``judging`` is the share of judging sentences that excludes help."""
+    """Return whether ``hit`` only introduces a text that helps. ``judging`` is the result of ``_share_needed``."""
     if COMMITS.search(lowered, hit.start):
         return True
     if hit.kind == "safety" and _share_of_judging(lowered, hit) < judging:

@@ -70,7 +70,7 @@ class RubricGrader:
         return rubric_of(query) or self.of_query.get(query.id) or self.criteria
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls per answer: one for every ``per_request`` criteria that have no check."""
+        """Return the planned calls per answer: one for every ``per_request`` criteria that have no check."""
         judged = sum(one.check is None for one in self.rubric(query))
         if self.judge is None or not judged:
             return ()
@@ -103,7 +103,10 @@ class RubricGrader:
     async def _ask(
         self, query: Query, candidate: Candidate, criteria: Sequence[Criterion]
     ) -> tuple[list[bool | None], float] | str:
-        """Ask the judge which statements are true of the answer. Return the states and its confidence, or a problem."""
+        """Ask the judge which criteria the answer satisfies.
+
+        Return a state per criterion and the confidence, or a problem.
+        """
         assert self.judge is not None
         answer = candidate_text(candidate, MOST_JUDGED)
         reference = reference_text(query) if self.use_reference else ""

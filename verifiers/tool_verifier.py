@@ -44,7 +44,7 @@ class ToolVerifier:
 
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
-    trusted reference, the verdict is ``fail`` if a call is accepted by no declared tool, otherwise ``abstain``. With
+    trusted reference, the verdict is ``fail`` if no declared tool accepts one of the calls, otherwise ``abstain``. With
     ``invalid="abstain"``, it is ``abstain`` in both cases.
 
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
@@ -181,7 +181,7 @@ def _may_be_lookups(
 ) -> bool:
     """Return whether all extra calls may be look-ups that prepare the expected calls.
 
-    They may be if each extra call uses a tool that the reference does not name, in a turn without an expected call.
+    This is so if each extra call uses a tool that the reference does not name, in a turn without an expected call.
     """
     turns = turns_of_calls(candidate)
     if len(turns) != len(calls):

@@ -27,7 +27,7 @@ class WithRefusal:
         return verified_by(self.verifier, query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of the verifier and of the refusal classifier."""
+        """Return the planned calls of the verifier and of the refusal classifier."""
         return [
             *planned_calls(self.verifier, query, candidates),
             *planned_calls(self.classifier, query, candidates),

@@ -46,7 +46,7 @@ class ReportMarks:
 
 
 def are_report_marks(text: str) -> bool:
-    """Return whether ``text`` has the form of exported marks: its first line is one mark."""
+    """Return whether ``text`` has the form of exported marks: its first line is a mark."""
     try:
         first = json.loads(text.lstrip().partition("\n")[0])
     except ValueError:

@@ -76,7 +76,10 @@ class JudgedVoice:
 
 
 def judged_voice(scores: Sequence[int | None], model: str, min_score: int = 3) -> JudgedVoice:
-    """Return the report. ``scores`` has one score per answer; None if the judge's reply could not be parsed."""
+    """Summarise the judge's scores.
+
+    ``scores`` has one score per answer; None if the judge's reply could not be parsed.
+    """
     read = [score for score in scores if score is not None]
     return JudgedVoice(
         model=model,

@@ -28,7 +28,10 @@ def audit_page(sample: AuditSample, name: str, settings: dict[str, int]) -> str:
 
 
 def _entry(item: AuditItem) -> dict[str, object]:
-    """Return one item for the script. ``prompt``, ``reference``, ``answer`` and ``why`` are safe HTML."""
+    """Return one item as data for the script of the page.
+
+    ``prompt``, ``reference``, ``answer`` and ``why`` are safe HTML.
+    """
     entry = query_entry(item.row)
     candidate = entry["candidates"][0]
     return {

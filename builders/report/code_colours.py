@@ -58,7 +58,7 @@ _SQL = (
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How to divide a language into tokens: the patterns of comments and strings, and the keywords."""
+    """The tokens of a family of languages: the patterns of comments and strings, and the keywords."""
 
     comment: str
     string: str

@@ -1,7 +1,7 @@
-"""Serves the live report of a run on this machine, in threads of the present process.
+"""Serves the live report of a run on this machine, in threads of this process.
 
-Only requests to the loopback address by name are answered, so that a web page of another origin cannot read the run
-through a name that resolves to this machine.
+Only requests whose host is a name of this machine are answered. So a web page of another origin cannot read the run
+through a host name that resolves to this machine (DNS rebinding).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// The query browser: a list of which only the visible rows exist, and the candidates of the chosen query.
+// The query browser: a list that creates only its visible rows, and the candidates of the chosen query.
 const ROW = 57, SPARE = 6; // height of a row in pixels; rows that are drawn outside of the visible part
 const KEPT_PARTS = 40, KEPT_CHARACTERS = 50e6;
 const NAMES = { p: "pass", f: "fail", a: "abstain", e: "error" };
@@ -18,7 +18,7 @@ async function unpacked(text) {
 
 const parts = new Map(), texts = new Map(); // part -> its queries, or the text of each query for the search
 let textLength = 0, partCount = 0;
-let loadPart = (part) => unpacked(byId("part-" + part).textContent); // the live page has another one
+let loadPart = (part) => unpacked(byId("part-" + part).textContent); // the live page replaces this function
 
 function partOf(index) {
   const part = queries[index].part;

@@ -90,7 +90,7 @@ def _no_rows(
 
 
 def with_reasoning_for(rows: Dataset, template: str) -> Dataset:
-    """Return ``rows`` with the reasoning of the messages where the chat template ``template`` reads it.
+    """Return ``rows`` with the reasoning of each message in the field that the chat template ``template`` reads.
 
     Templates that read the key ``thinking`` get this key. For templates that read no reasoning, it is put in front of
     the content as ``<think>…</think>``.

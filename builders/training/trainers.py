@@ -184,7 +184,7 @@ def _steps(trainer: Any, checkpoint: Checkpoint | None) -> dict[str, Any]:
 
 
 def _checkpoint_interval(arguments: Any) -> int:
-    """Return after how many steps GRPO samples again. It can continue only from a multiple of this number."""
+    """Return the number of steps between two samplings of GRPO. A training continues only from a multiple of it."""
     per_generation = getattr(arguments, "steps_per_generation", None) or 1
     micro_steps = per_generation * (getattr(arguments, "num_iterations", None) or 1)
     return micro_steps // math.gcd(micro_steps, arguments.gradient_accumulation_steps)

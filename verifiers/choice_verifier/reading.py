@@ -111,7 +111,10 @@ def _clause(statement: str) -> str:
 
 
 def _named_by_text(clause: str, options: Sequence[str]) -> int | None:
-    """Return the option whose text starts ``clause``. The longest such text wins. None if there is no such option."""
+    """Return the index of the option whose text is at the start of ``clause``.
+
+    The longest text wins. None: no option.
+    """
     stated = re.sub(r"^(?:that|the answer|is|are|是|为)\s+", "", plain(clause))
     best: tuple[int, int] | None = None
     for index, option in enumerate(options):

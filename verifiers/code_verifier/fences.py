@@ -83,7 +83,7 @@ def code_blocks(text: str) -> list[Block]:
 
 
 def _elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield (begin, content, end) of each element such as ``<code>…</code>``. The time is linear in ``text``."""
+    """Yield (begin, content, end) of each element such as ``<code>…</code>``. Takes linear time."""
     at, endless = 0, set[str]()
     while match := opening.search(text, at):
         name = match[1].lower()

@@ -35,7 +35,7 @@ def is_shared_with_tests(tests: CodeTests) -> bool:
 
 
 async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, strict: Tally) -> Tally:
-    """Make the plain run after the failure ``strict``. Return ``strict``, with ``disagrees`` if the plain run passes.
+    """Make the plain run after the strict run failed. Return ``strict``, with ``disagrees`` if the plain run passes.
 
     If the sandbox fails, ``problem`` of the result is the reason.
     """

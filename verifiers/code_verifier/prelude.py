@@ -92,7 +92,7 @@ _RECURSION = "import sys as _sys; _sys.setrecursionlimit(50000); del _sys"
 
 
 def offered_names(tests: CodeTests, query: Query) -> frozenset[str]:
-    """Return the names that the harness of these tests, or the prompt, promises to the program.
+    """Return the names that the program may use without an import, because the harness or the prompt provides them.
 
     Tests of the kinds ``function`` and ``stdin`` come from harnesses with a prelude, and so do tests of a class
     ``Solution``. The harnesses of HumanEval and MBPP have none: there, a missing import is an error of the program. In
@@ -130,7 +130,7 @@ def with_prelude(source: str, reading: Reading, offered: frozenset[str]) -> str:
 
 
 def _calls_own_functions(source: str) -> bool:
-    """Return whether the program calls a function that it defines, because only then can it recurse."""
+    """Return whether the program calls a function that it defines. Without such a call it cannot recurse."""
     counts = Counter(_CALLED.findall(source))  # a definition counts as one
     return any(counts[name] > 1 for name in _DEFINED.findall(source))
 

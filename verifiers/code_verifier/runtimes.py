@@ -103,7 +103,7 @@ _DRIVEN = frozenset({"lodash", "vitest", "@jest/globals", "mocha", "solution", "
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The texts from which the needs of a run are read: the program, its tests, and the standard error."""
+    """The texts that show what a run needs: the program, its tests, and the standard error."""
 
     source: str
     tests: str = ""

@@ -1,4 +1,4 @@
-"""Returns references and answers that are not text, such as numbers from a dataset column, as text."""
+"""Converts references and answers that are not text, such as numbers from a dataset column, to text."""
 
 from __future__ import annotations
 
