@@ -107,6 +107,8 @@ class BestOfN(TypedDict):
 
     run: str
     queries: int
+    largest_k: int  # at least 95 % of the queries have this number of candidates with a verdict, or with a score
+    left_out: list[int]  # requested values of k above ``largest_k``
     curves: Curves
     sweep: list[SweepStep]
     knee: dict[str, float | None]
@@ -158,6 +160,8 @@ def analyze(
     return {
         "run": path.name,
         "queries": sizes.total(),
+        "largest_k": (largest := max(over_k.largest, by_score.largest)),
+        "left_out": sorted({k for k in ks if k > largest}),
         "curves": curves,
         "sweep": sweep(curves),
         "knee": knees(curves),

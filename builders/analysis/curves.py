@@ -50,15 +50,15 @@ class CurvesOverK:
     """
 
     def __init__(self, sizes: Mapping[int, int], wanted: Sequence[int] = (), *, seed: int = 0) -> None:
-        self._largest = estimators.largest_k(sizes)
-        self.ks = estimators.steps_up_to(self._largest, wanted)
-        self.queries = sum(count for size, count in sizes.items() if size >= self._largest) if self._largest else 0
+        self.largest = estimators.largest_k(sizes)
+        self.ks = estimators.steps_up_to(self.largest, wanted)
+        self.queries = sum(count for size, count in sizes.items() if size >= self.largest) if self.largest else 0
         self._seed = seed
         self._means = MeansOverK(self.ks, seed)
 
     def add(self, queries: Sequence[QueryRecord]) -> None:
         """Add ``queries``. Those with fewer candidates than the largest k are ignored."""
-        used = [counting for query in queries if self.ks and len(counting := query.counting) >= self._largest]
+        used = [counting for query in queries if self.ks and len(counting := query.counting) >= self.largest]
         self._means.add(
             len(used), ((pool.places, curves_of_pool(pool, self.ks, self._seed)) for pool in pools_of(used))
         )

@@ -95,8 +95,8 @@ class ScoreCurves:
     def __init__(
         self, sizes: Mapping[int, int], wanted: Sequence[int] = (), *, gold: GoldScores | None = None, seed: int = 0
     ) -> None:
-        self._largest = estimators.largest_k(sizes)
-        self.ks = estimators.steps_up_to(self._largest, wanted)
+        self.largest = estimators.largest_k(sizes)
+        self.ks = estimators.steps_up_to(self.largest, wanted)
         self._all_queries = sum(sizes.values())
         self._gold, self._seed = gold or {}, seed
         self._adding = MeansOverK(self.ks, seed)
@@ -104,7 +104,7 @@ class ScoreCurves:
 
     def add(self, queries: Sequence[QueryRecord]) -> None:
         """Add ``queries``. Those with fewer scored samples than the largest k are ignored."""
-        used = [(query, pool) for query in queries if len(pool := scored_samples(query)) >= max(self._largest, 1)]
+        used = [(query, pool) for query in queries if len(pool := scored_samples(query)) >= max(self.largest, 1)]
         parts = pools_of([pool for _, pool in used])
         self._adding.add(
             len(used), ((pool.places, self._values([used[place][0] for place in pool.places], pool)) for pool in parts)

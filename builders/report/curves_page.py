@@ -49,7 +49,8 @@ def page(found: BestOfN) -> str:
 
 def sentences(found: BestOfN) -> list[str]:
     """Return the main results, one sentence per result."""
-    texts = [_knee_sentence(LABELS[name], k, found["curves"]["k"]) for name, k in found["knee"].items()]
+    texts = [_left_out_sentence(found["left_out"], found["largest_k"])] if found["left_out"] else []
+    texts += [_knee_sentence(LABELS[name], k, found["curves"]["k"]) for name, k in found["knee"].items()]
     texts += score_sentences(found["scores"]) if found["scores"] else []
     if found["reward"]:
         texts.append(_reward_sentence(found["reward"]))
@@ -58,6 +59,12 @@ def sentences(found: BestOfN) -> list[str]:
     if found["greedy"]:
         texts.append(_greedy_sentence(found["greedy"]))
     return texts
+
+
+def _left_out_sentence(left_out: list[int], largest: int) -> str:
+    values = " and ".join(f"k={k}" for k in left_out)
+    why = "at least 95 % of the queries must have k candidates with a verdict of pass or fail, or with a score"
+    return f"Left out: {values}. The largest possible k is {largest}: {why}."
 
 
 def _knee_sentence(label: str, k: float | None, ks: list[int]) -> str:
