@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.config import choices as table
 from bestofn.builders.config.choices import conf_folder
+from bestofn.builders.config.composed_once import composed_once, parsed, without_hydra
 from bestofn.builders.config.several_providers import several_providers
 from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import ConfigError
@@ -69,13 +70,8 @@ def compose(
 
 def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: Sequence[str] = ()) -> DictConfig:
     """Return the configuration; interpolations are not resolved. Raises ``ConfigError`` if Hydra cannot compose it."""
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-
-    GlobalHydra.instance().clear()
-    with config_errors(), initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        return hydra_compose(config_name, overrides=hydra_overrides(overrides, config_dirs))
+    with config_errors():
+        return without_hydra(composed_once(config_name, hydra_overrides(overrides, config_dirs)))
 
 
 @contextmanager
@@ -243,11 +239,10 @@ def _is_override(word: str) -> bool:
 
 def check_grammar(word: str) -> None:
     """Raise ``ConfigError`` if ``word`` is not ``key=value`` in Hydra's grammar."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     try:
-        OverridesParser.create().parse_override(word)
+        parsed(word)
     except HydraException as error:
         key, _, value = word.partition("=")
         raise ConfigError(

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bestofn.builders.config.composed_once import composed_once, without_hydra
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
@@ -23,27 +25,21 @@ def single_run(words: Sequence[str], config_name: str) -> Iterator[DictConfig | 
     Within the block, ``HydraConfig`` is set as in ``hydra.main``. Yields None if settings of Hydra in the YAML files
     need ``hydra.main``: a sweep, environment variables or callbacks.
     """
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
     from hydra.core.hydra_config import HydraConfig
-    from omegaconf import OmegaConf, open_dict, read_write
+    from omegaconf import open_dict, read_write
 
-    from bestofn.builders.config.choices import conf_folder
-
-    GlobalHydra.instance().clear()
     before = HydraConfig.instance().cfg
-    with initialize_config_dir(str(conf_folder()), job_name=config_name, version_base="1.3"):
-        config = compose(config_name, overrides=list(words), return_hydra_config=True)
-        if _needs_hydra_main(config.hydra):
-            yield None
-            return
-        with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
-            config.hydra.runtime.output_dir = os.getcwd()
-        HydraConfig.instance().set_config(config)
-        try:
-            yield OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-        finally:
-            HydraConfig.instance().cfg = before
+    config = composed_once(config_name, words)
+    if _needs_hydra_main(config.hydra):
+        yield None
+        return
+    with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
+        config.hydra.runtime.output_dir = os.getcwd()
+    HydraConfig.instance().set_config(config)
+    try:
+        yield without_hydra(config)
+    finally:
+        HydraConfig.instance().cfg = before
 
 
 def _needs_hydra_main(hydra: DictConfig) -> bool:

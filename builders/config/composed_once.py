@@ -1,0 +1,81 @@
+"""Composes the chosen YAML files once per process; each configuration is a copy with the values of its command.
+
+Hydra needs about 0.1 s of CPU time to read and merge the files of all groups. The loop, sweeps in Python and tests
+compose many configurations with the same choices and different values.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from bestofn.builders.config.choices import conf_folder, registered_targets, shipped_groups
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+    from omegaconf import DictConfig
+
+
+def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
+    """Return the configuration for ``words`` in Hydra's grammar, with the key ``hydra``. Interpolations remain.
+
+    Words that only set a value (``++key=value``) are applied to a copy of the configuration of all other words. Raises
+    the exceptions of Hydra and OmegaConf.
+    """
+    from omegaconf import OmegaConf, open_dict, read_write
+
+    if any(map(_depends_on_order_or_folders, words)):
+        return _composed(config_name, words)
+    values = [word for word in words if _sets_value(word)]
+    config = copy.deepcopy(
+        _of_choices(config_name, tuple(word for word in words if not _sets_value(word)), registered_targets())
+    )
+    for override in map(parsed, values):
+        OmegaConf.update(config, override.key_or_group, override.value(), merge=True, force_add=True)
+    with read_write(config.hydra), open_dict(config.hydra):
+        config.hydra.runtime.cwd = os.getcwd()
+        config.hydra.overrides.task = [word for word in words if not parsed(word).is_hydra_override()]
+    return config
+
+
+def _depends_on_order_or_folders(word: str) -> bool:
+    """Return whether ``word`` removes or adds a key, or names folders of the user, whose files can change."""
+    return word[0] == "~" or word.startswith("hydra.searchpath") or (word[0] == "+" and word[1] != "+")
+
+
+@lru_cache(maxsize=4_096)
+def parsed(word: str) -> Override:
+    """Return ``word`` in parsed form. Raises ``HydraException`` if it is not in Hydra's grammar."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_override(word)
+
+
+def _sets_value(word: str) -> bool:
+    key = word.partition("=")[0]
+    return key.startswith("++") and not key.startswith("++hydra") and "@" not in key and key[2:] not in shipped_groups()
+
+
+@lru_cache(maxsize=32)
+def _of_choices(config_name: str, words: tuple[str, ...], targets: frozenset[tuple[str, str, str]]) -> DictConfig:
+    """Return the configuration of the choices ``words``. It depends on the registered choices, ``targets``."""
+    return _composed(config_name, words)
+
+
+def _composed(config_name: str, words: Sequence[str]) -> DictConfig:
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(conf_folder()), job_name=config_name, version_base="1.3"):
+        return compose(config_name, overrides=list(words), return_hydra_config=True)
+
+
+def without_hydra(config: DictConfig) -> DictConfig:
+    """Return a copy of ``config`` without the key ``hydra``."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])

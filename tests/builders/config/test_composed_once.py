@@ -1,0 +1,55 @@
+"""Configurations that are composed from kept choices equal those that Hydra composes from the files."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from bestofn.builders.config import composed_once
+from bestofn.builders.config.choices import register
+from bestofn.builders.config.composition import compose, hydra_overrides
+
+COMMANDS = {
+    "defaults": ("build", []),
+    "values": ("build", ["n=3", "provider=scripted", "provider.model=x", "sampling.temperature=0.5", "out=a/b"]),
+    "lists and groups": (
+        "build",
+        ["splits=[math,code]", "pairs={name: x}", "experiment=demo", "dataset.max_queries=4"],
+    ),
+    "interpolation": ("build", ["verifier=judge", "verifier.sampler.model='${provider.model}'", "provider.model=m"]),
+    "order": ("build", ["n=3", "~test_share", "n=5", "n=4"]),
+    "of Hydra": ("build", ["hydra.output_subdir=null", "n=3", "hydra/job_logging=none"]),
+    "training": ("train", ["train@trl=pocket/dpo", "trl.max_steps=2", "method=dpo"]),
+}
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """All keys but the text of all overrides in Hydra's own node, which only sweeps use."""
+    found = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=False))
+    del found["hydra"]["job"]["override_dirname"]
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_kept_choice_gives_what_hydra_gives(command: str) -> None:
+    """The second call uses the kept configuration. A change of the first result changes no other."""
+    name, words = COMMANDS[command]
+    overrides = hydra_overrides(words)
+    expected = composed_once._composed(name, overrides)
+    for _ in range(2):
+        config = composed_once.composed_once(name, overrides)
+        assert plain(config) == plain(expected)
+        with open_dict(config):
+            config.seed = 99
+
+
+def test_a_choice_that_is_registered_again_is_composed_again() -> None:
+    register("reward", "kept_choice", "bestofn.reward.length.LengthReward")
+    first = compose(["reward=kept_choice"])["reward"]["_target_"]
+    register("reward", "kept_choice", "bestofn.reward.none.NoReward")
+    assert (first, compose(["reward=kept_choice"])["reward"]["_target_"]) == (
+        "bestofn.reward.length.LengthReward",
+        "bestofn.reward.none.NoReward",
+    )
