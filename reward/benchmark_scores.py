@@ -20,8 +20,8 @@ STYLES = 3  # the styles of RM-Bench: terse, detailed, detailed with Markdown
 def best_of_credit(right: Sequence[float], wrong: Sequence[float]) -> float:
     """Return the share of right answers among all answers with the highest score.
 
-    With one right answer this is the score of RewardBench 2: 1/k if the right answer ties with k − 1 others for the
-    highest score, otherwise 0. RMB uses the same score.
+    With one right answer this is the score of RewardBench 2. It is 1/k if the right answer ties with k − 1 others for
+    the highest score, otherwise 0. RMB uses the same score.
     """
     top = max([*right, *wrong])
     tied = sum(value == top for value in [*right, *wrong])

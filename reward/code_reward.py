@@ -26,8 +26,8 @@ class CodeReward:
 
     Without syntax errors the score starts at 1 and decreases by ``per_fault`` for each line with a style fault. It
     never falls below 0.5, so valid code always ranks above invalid code. Style faults are: more than ``width``
-    characters, tabs in the indentation, and white space at the end of the line; in Python also several statements in
-    one line, and a bare ``except``.
+    characters, tabs in the indentation, and white space at the end of the line. In Python, several statements in one
+    line and a bare ``except`` are also style faults.
     """
 
     name = "code"

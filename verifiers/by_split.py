@@ -140,7 +140,7 @@ def domain_of(query: Query, more: Collection[str] = ()) -> str:
 
     The split determines the domain. If the split is unknown, the reference determines it. There are three exceptions. A
     question with options is multiple choice. A reference that is text is never judged as mathematics. If the split
-    names no domain, a number is a short answer in two cases: the split is a chat split, or the question gives no
+    names no domain, a number may be a short answer. It is one if the split is a chat split, or if the question gives no
     numbers to compute with.
     """
     named = domain_of_split(query.split, more)

@@ -1,7 +1,8 @@
 """Builds verifiers by name, and registers new ones.
 
-A name is a file in conf/verifier, an entry point of an installed package in the group ``bestofn.verifiers``, or a name
-added with ``register`` (see ``builders/config/choices.py``). Heavy modules are imported only when a verifier is built.
+The names come from files in conf/verifier, from ``register``, and from entry points of installed packages in the group
+``bestofn.verifiers``. ``builders/config/choices.py`` collects these names. Heavy modules are imported only when a
+verifier is built.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An answer *answers* (states a result, or makes another statement), *flags* a flaw in the question, or *asks* for
 information. Or it *refuses*, *calls* a tool, *hedges*, or is *silent* (none of these). It *hedges* if it states a
-result and also names a flaw or asks for clarification: "the price is not given; assuming 5, the answer is 20".
+result and also names a flaw or asks for clarification. An example is "the price is not given; assuming 5, it is 20".
 """
 
 from __future__ import annotations

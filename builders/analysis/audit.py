@@ -209,8 +209,8 @@ def _figures(sample: AuditSample, source: str) -> OpinionJson:
 def _error_rate(sample: AuditSample, source: str, outcome: str, splits: Sequence[str]) -> ErrorRateJson:
     """Return the weighted share of contradicted verdicts.
 
-    The interval is Wilson's, with the effective sample size of Kish (1965): the square of the sum of the weights over
-    the sum of their squares.
+    The interval is Wilson's, with the effective sample size of Kish (1965). This size is the square of the sum of the
+    weights, divided by the sum of their squares.
     """
     items = [item for item in sample.items if item.outcome == outcome and item.split in splits]
     decided = [item for item in items if item.opinions.get(source) in ("right", "wrong")]

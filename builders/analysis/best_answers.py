@@ -23,7 +23,7 @@ class BestAnswer(TypedDict):
     """One of the best answers to a query.
 
     ``place`` is 1 for the best. ``equals`` is the number of other answers with the same kind of verdict and the same
-    score: if it is not 0, the choice among them is arbitrary.
+    score. If it is not 0, the choice among them is arbitrary.
     """
 
     query_id: str

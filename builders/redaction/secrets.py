@@ -1,8 +1,12 @@
 """Removes credentials from everything that a run writes or prints. All outputs use ``redacted`` or ``redacted_text``.
 
-Three rules find a credential: its name (``api_key``, any header that is not listed as harmless), its shape
-(``builders.redaction.key_shapes``), and its value, if the process has used it (``remember``). The values find
-credentials without a name or a shape, such as a key that a service repeats in its error message.
+Three rules find a credential:
+
+- its name, such as ``api_key``, or any header that is not listed as harmless
+- its shape (``builders.redaction.key_shapes``)
+- its value, if the process has used it (``remember``)
+
+The values find credentials without a name or a shape, such as a key that a service repeats in its error message.
 """
 
 from __future__ import annotations

@@ -41,8 +41,11 @@ class PageEntry(QueryEntry):
 class IndexEntry(TypedDict):
     """One entry of the list of queries, with the fields that its filters use. ``title`` is safe HTML.
 
-    ``outcomes`` has one letter per candidate: p, f, a or e. ``flags`` has P if a candidate is in a pair, R if one is a
-    refusal, D if the reward prefers a fail to a pass, and U or W if more or fewer candidates pass in the second run.
+    ``outcomes`` has one letter per candidate: p, f, a or e. ``flags`` may have these letters:
+
+    - P: a candidate is in a pair. R: a candidate is a refusal.
+    - D: the reward prefers a fail to a pass.
+    - U, W: more or fewer candidates pass in the second run.
     """
 
     id: str

@@ -78,9 +78,10 @@ def sft_arguments(rows: Dataset, arguments: JsonObject, tokenizer: PreTrainedTok
 def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer, *, precomputed: bool) -> Masks:
     """Return the masks of the completions for DPO or KTO that have other turns. ``Masked`` applies them.
 
-    ``parts`` are the rows for training and evaluation. A completion whose turns cannot be found, because the chat
-    template writes the beginning of a dialogue differently, is trained as a whole, with a warning. Raises
-    ``ConfigError`` if the log-probabilities of the reference model are ``precomputed``, which is done without masks.
+    ``parts`` are the rows for training and evaluation. If a chat template writes the beginning of a dialogue
+    differently, the turns of a completion cannot be found. Such a completion is trained as a whole, with a warning.
+    Raises ``ConfigError`` if the log-probabilities of the reference model are ``precomputed``, which is done without
+    masks.
     """
     masks: Masks = {}
     unknown = 0

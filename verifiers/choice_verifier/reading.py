@@ -63,9 +63,13 @@ _NO_OPTION = regex(
 class Choice:
     """The options that a statement names.
 
-    ``form`` is ``letter``, ``letters``, ``text`` (the text of an option), ``no option`` (the statement says that no
-    option is right; ``options`` may contain the option "none of the above"), ``doubt`` ("B or C") or
-    ``contradiction`` (the letter of one option with the text of another).
+    ``form`` is one of these:
+
+    - ``letter``, ``letters``: letters of options.
+    - ``text``: the text of an option.
+    - ``no option``: the statement says that no option is right. ``options`` may contain the option "none of the above".
+    - ``doubt``: several options are possible, as in "B or C".
+    - ``contradiction``: the letter of one option with the text of another.
     """
 
     options: frozenset[int]

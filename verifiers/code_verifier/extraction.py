@@ -37,8 +37,8 @@ _ALL_SIGNS = _SIGNS | SIGNS
 class Extraction:
     """The program in an answer. ``source`` is "" if there is none.
 
-    ``complete`` is False if the answer may end inside the program. ``guessed`` is True in two cases: the program was
-    not marked as code, and text around it was left out; or the answer may show it as a bad example after the real
+    ``complete`` is False if the answer may end inside the program. ``guessed`` is True in two cases. The program was
+    not marked as code, and text around it was left out. Or the answer may show it as a bad example after the real
     program. ``typed`` is True if the program is TypeScript.
     """
 
@@ -157,8 +157,8 @@ _REJECTED = regex(
 def _is_counterexample(blocks: list[Block], chosen: int, language: str) -> bool:
     """Return whether the chosen block may be a bad example.
 
-    It may be if the text before it contains a word such as "wrong", and an earlier block in the same language defines
-    one of its names. If it defines no names, any earlier block in that language is enough.
+    Two conditions must hold. The text before the block contains a word such as "wrong". An earlier block in the same
+    language defines one of its names. If the block defines no names, any earlier block in that language is enough.
     """
     if not _REJECTED.search(blocks[chosen].before):
         return False

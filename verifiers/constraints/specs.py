@@ -35,9 +35,13 @@ class Constraint:
 def read_constraints(value: object, language: str = "en") -> list[Constraint]:
     """Return the constraints that ``value`` describes. Raises ``SpecError`` if it has no known form.
 
-    The forms are: a list of ids and a list of arguments (IFEval, IFBench), also as the two items of one list; a list of
-    objects with the key ``id`` and the arguments; ``{"func_name": …}`` (RLVR-IFeval); ``{"kinds_of_tulu": […],
-    "prompt": …}`` (Tülu 3's persona prompts); and any of these as JSON text or as a Python literal.
+    The forms are:
+
+    - a list of ids and a list of arguments (IFEval, IFBench), also as the two items of one list
+    - a list of objects with the key ``id`` and the arguments
+    - ``{"func_name": …}`` (RLVR-IFeval)
+    - ``{"kinds_of_tulu": […], "prompt": …}`` (Tülu 3's persona prompts)
+    - any of these as JSON text or as a Python literal
     """
     if isinstance(value, str):
         value = _decoded(value)

@@ -210,8 +210,8 @@ def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node
 def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
     """Return ``match``, or an unclear match if the difference may be an error of extraction.
 
-    An answer has a mark if it is in a box, for example. If an answer is a sentence, the match is unclear in two cases:
-    the sentence contains the number of the reference, or it has no mark and states no value.
+    An answer has a mark if it is in a box, for example. If an answer is a sentence, the match is unclear in two cases.
+    The sentence contains the number of the reference; or it has no mark and states no value.
     """
     if not isinstance(match, Different) or match.theirs.kind in _WORDED_KINDS:
         return match

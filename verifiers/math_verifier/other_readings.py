@@ -1,7 +1,7 @@
 r"""Other readings of an answer that differs from the reference. If one of them is equal, the answer is undecided.
 
-``7!`` may be an exclamation, ``2.000`` may be 2000, ``1,2`` may be 1.2, ``\log`` may have the base 10,
-the ``-`` in ``Answer - 7`` may be a dash, and 2 dozen are 24.
+For example, ``7!`` may be an exclamation, ``2.000`` may be 2000, ``1,2`` may be 1.2, and 2 dozen are 24. ``\log`` may
+have the base 10, and the ``-`` in ``Answer - 7`` may be a dash.
 """
 
 from __future__ import annotations

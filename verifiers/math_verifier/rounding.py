@@ -2,8 +2,8 @@
 
 ``strict``               The numbers are equal. If one is a decimal of ten or more digits, a relative difference of at
                          most 1e-9 is accepted.
-``reference_precision``  Also accepts the following if the reference is a decimal: an answer that rounds to the
-                         reference, or an answer of at least three digits to which the reference rounds. For an exact
+``reference_precision``  If the reference is a decimal, an answer that rounds to the reference is also accepted. So is
+                         an answer of at least three digits to which the reference rounds. For an exact
                          reference (an integer, a fraction, a root), a correctly rounded answer is undecided.
 ``lenient``              Also accepts any correct rounding to at least three digits, and any answer within 0.5 percent
                          of a decimal reference.

@@ -33,8 +33,12 @@ _ASIDE = regex(r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s
 def stated(text: str) -> Node | None:
     """Return the value that a text states, or None if it states no value or several values.
 
-    The value is taken from the first of these sentences that exists: the conclusion ("Therefore, …"); the last
-    sentence, if it ends in an equation; the only sentence with a number; the first sentence, if it has a number.
+    The value is taken from the first of these sentences that exists:
+
+    1. the conclusion ("Therefore, …")
+    2. the last sentence, if it ends in an equation
+    3. the only sentence with a number
+    4. the first sentence, if it has a number
     """
     text = text[-MAX_LENGTH:]
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]

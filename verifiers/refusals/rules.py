@@ -22,8 +22,8 @@ class RefusalPattern:
 
     A match counts if it starts within the first ``reach`` characters (0: anywhere).
 
-    ``role`` says what the phrase does. It ``declines``; or it ``warns``, and does not count if the text then complies;
-    or it ``introduces`` a refusal or an answer, and does not count if the text then offers help.
+    ``role`` says what the phrase does. It ``declines``. Or it ``warns``; then it does not count if the text later
+    complies. Or it ``introduces`` a refusal or an answer; then it does not count if the text later offers help.
     """
 
     name: str

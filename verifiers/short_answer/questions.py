@@ -54,8 +54,8 @@ _ANY_ORDER = regex(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 class Question:
     """The known facts about a question.
 
-    ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for: 1, the number
-    that it states, or 2 if it asks for several things without a number. ``ordered`` is true if their order counts.
+    ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for. It
+    is 2 if the question asks for several things without a number. ``ordered`` is true if their order counts.
     ``options`` are the words before and after "or" ("a fish or a mammal"), or (). ``has_number`` is true if it states a
     number other than one.
     """

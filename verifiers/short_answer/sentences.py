@@ -1,8 +1,12 @@
 """Splits an answer into sentences, and decides whether a sentence asserts what it mentions.
 
-A mention is not asserted if it is denied ("not X"), or if the text withdraws it later ("actually, no"). It is also not
-asserted if it is one of several guesses ("X or Y"), a possibility ("might be X"), or a common belief that the text
-rejects ("many think X, but").
+A mention is not asserted in these cases:
+
+- It is denied: "not X".
+- The text withdraws it later: "actually, no".
+- It is one of several guesses: "X or Y".
+- It is only a possibility: "might be X".
+- It is a common belief that the text rejects: "many think X, but".
 """
 
 from __future__ import annotations

@@ -154,8 +154,8 @@ def _is_slot(
 ) -> bool:
     """Return whether a number answers the question.
 
-    One of these conditions must hold: it has the unit of the reference; it counts a thing that the question names; it
-    is the only number of the first sentence; the answer is short.
+    It does in these cases: the number has the unit of the reference, or counts a thing that the question names. Or it
+    is the only number of the first sentence, or the answer is short.
     """
     if case.sentences.status(quantity.start, quantity.end) != "asserted":
         return False

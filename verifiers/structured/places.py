@@ -17,9 +17,12 @@ OPENING = re.compile(r"[{\[]")
 def structured_part(text: str, where: str, format: str) -> str:
     """Return the part of ``text`` that must have the format ``format``. ``where`` says where it is.
 
-    ``whole``: the whole text. ``fence``: the whole text, or a fence that is the whole text. ``text``: the last fence
-    that names the format, or else the last fence, or else, for JSON and XML, the last value in the text, or else the
-    whole text. Raises ``SpecificationError`` if ``where`` is unknown, ``SyntaxProblemError`` if the text is empty.
+    - ``whole``: the whole text.
+    - ``fence``: the whole text, or the content of a fence if the text is only this fence.
+    - ``text``: the first of these that exists: the last fence that names the format; the last fence; for JSON and XML,
+      the last value in the text; the whole text.
+
+    Raises ``SpecificationError`` if ``where`` is unknown, ``SyntaxProblemError`` if the text is empty.
     """
     if where not in ("whole", "fence", "text"):
         raise SpecificationError(f"'where' is {where!r}; expected whole, fence or text")

@@ -15,10 +15,16 @@ RULES = frozenset({"absolute", "relative", "ignore_case", "unordered", "extra", 
 def difference(expected: Any, actual: Any, spec: Mapping[str, Any]) -> Finding:
     """Return the first difference between two values; the step ``kept`` if there is none.
 
-    ``spec`` has the rules ``absolute`` and ``relative`` (tolerances of numbers, default 1e-9 of the value, and 0 for
-    two integers, which may be ids), ``ignore_case``, ``unordered`` (lists), ``extra`` (further keys are allowed) and
-    ``ignore`` (not compared). ``fields`` maps a JSON pointer to rules for this member and all below it; ``*`` in a
-    pointer is any item of a list. Raises ``SpecificationError`` if a rule is unknown.
+    ``spec`` has these rules:
+
+    - ``absolute``, ``relative``: tolerances of numbers. The default is 1e-9 of the value. Two integers must be equal by
+      default, because they may be ids.
+    - ``ignore_case``: upper and lower case are equal. ``unordered``: the order of lists does not matter.
+    - ``extra``: further keys are allowed. ``ignore``: the value is not compared.
+    - ``fields``: maps a JSON pointer to rules for this member and all members below it. ``*`` in a pointer is any item
+      of a list.
+
+    Raises ``SpecificationError`` if a rule is unknown.
     """
     _check_rules(spec)
     return _compare(expected, actual, [], _without_fields(spec), spec.get("fields") or {})

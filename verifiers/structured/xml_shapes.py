@@ -28,8 +28,12 @@ def parse_xml(text: str) -> ElementTree.Element:
 def xml_violation(shape: Mapping[str, Any], element: ElementTree.Element, path: list[Any] | None = None) -> Finding:
     """Return the first violation of ``shape`` by ``element``; the step ``kept`` if there is none.
 
-    A shape has ``name``, ``attributes`` (name → JSON Schema, with ``required: false`` for an optional one), ``text``
-    (JSON Schema of the text), and ``children`` (shapes with ``min`` and ``max``, in this order unless ``any_order``).
+    A shape has these keys:
+
+    - ``name``: the name of the element.
+    - ``attributes``: name → JSON Schema. An optional attribute has ``required: false``.
+    - ``text``: the JSON Schema of the text.
+    - ``children``: shapes with ``min`` and ``max``. Their order counts, unless ``any_order`` is set.
     """
     unknown = sorted(set(shape) - KEYS)
     if unknown:

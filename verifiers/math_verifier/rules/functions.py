@@ -1,8 +1,8 @@
 """Compares expressions with symbols by their values at fixed points.
 
 Rational functions are evaluated exactly, so equal values at several points are practically a proof (Schwartz 1980,
-Zippel 1979). Expressions differ only if no region of points agrees: expressions that agree for positive numbers, or for
-whole numbers, may be equal under the conditions of the problem.
+Zippel 1979). Expressions differ only if no region of points agrees. If they agree for positive numbers, or for whole
+numbers, they may be equal under the conditions of the problem.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The fixed points at which expressions with symbols are compared, and the comparison of two values.
 
-There are four regions, because an expression may be undefined or complex in some of them: values above one, values
-between zero and one, negative values, and whole numbers (for factorials, binomials and remainders).
+There are four regions: values above one, values between zero and one, negative values, and whole numbers. An expression
+may be undefined or complex in some regions. Factorials, binomials and remainders need whole numbers.
 """
 
 from __future__ import annotations
