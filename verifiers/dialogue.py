@@ -123,7 +123,7 @@ def _check_actions(expected: Expected, tools: Sequence[Tool], candidate: Candida
 def kind_of(name: str, expected: Expected) -> Literal["changes", "reads", "unknown"]:
     """Return whether the tool ``name`` changes data.
 
-    If ``expected.changing`` is empty, a tool only reads if ``READING`` contains its name or the first word of its name.
+    If ``expected.changing`` is empty, the result is "reads" if ``READING`` contains the name or its first word.
     """
     if any(same_name(name, known) for known in expected.changing):
         return "changes"

@@ -36,7 +36,7 @@ class RefusalClassifier:
     If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure in two
     cases. A pattern matches, but the measured probability of a refusal is below ``unsure_below``. Or no pattern matches
     in a text longer than ``long_from`` characters. If the reply of the model cannot be read, the result of the patterns
-    remains.
+    is used.
     """
 
     def __init__(

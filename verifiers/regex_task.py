@@ -131,7 +131,7 @@ def _is_within_code_or_prose(text: str) -> bool:
 
 
 def first_problem(pattern: str, flags: str, check: Mapping[str, Any]) -> str:
-    """Return the first text that ``pattern`` decides wrongly; "" if there is none. Runs in a worker process."""
+    """Return the first text that ``pattern`` matches or rejects wrongly; "" if none. Runs in a worker process."""
     try:
         compiled = re.compile(pattern, sum(getattr(re, flag.upper(), 0) for flag in set(flags) & set("imsx")))
     except (re.error, RecursionError, OverflowError) as error:

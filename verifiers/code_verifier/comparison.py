@@ -4,10 +4,10 @@
 * An expected ``int`` must be an ``int``. For an expected ``float``, an ``int`` of the same value is accepted.
 * Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute. The difference must also be at
   most a thousandth of a small expected value. NaN equals NaN.
-  * Text output is compared line by line. Spaces at line ends and empty lines at the end are ignored. The number of
-    spaces between words is ignored. If lines of the expected output are indented differently, as in a printed shape,
-    the indentation counts. Numbers in the output are compared as text, but two decimal fractions are equal if they
-    differ by at most ``TOLERANCE``.
+* Text output is compared line by line. Spaces at line ends and empty lines at the end are ignored. The number of spaces
+  between words is ignored. If lines of the expected output are indented differently, as in a printed shape, the
+  indentation counts. Numbers in the output are compared as text, but two decimal fractions are equal if they differ by
+  at most ``TOLERANCE``.
 """
 
 from __future__ import annotations

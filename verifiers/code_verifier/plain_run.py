@@ -1,4 +1,4 @@
-"""The plain run: runs a program that has failed again, in one process with its tests, as benchmarks do.
+"""The plain run: a second run of a failed program, in one process with its tests, as benchmarks run it.
 
 The strict run (``calls``, ``driven``) keeps the tests in a process that the program cannot reach. Therefore some tests
 that work in one process do not work in the strict run. A program fails only if it fails in both runs.
@@ -55,7 +55,7 @@ async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, str
 
 
 def tally_of_plain_run(execution: Execution, sources: Sequence[str]) -> Tally:
-    """Return the tally of the verdicts of a plain run. The program may have written more verdicts than tests."""
+    """Return the tally of the verdicts of a plain run. The program may have written further verdicts itself."""
     if len(execution.returns) != len(sources):
         return Tally(0, len(sources), execution.status)
     return Tally(sum(verdict.get("passed") is True for verdict in execution.returns), len(sources), execution.status)

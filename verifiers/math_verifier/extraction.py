@@ -1,8 +1,8 @@
 """Finds the final answer in the text of a model. ``judge`` and the verifier use this module.
 
 The first of these forms that the text has is used: an ``<answer>`` tag, JSON, a LaTeX box, a line with ``####``, "the
-answer is", a line that starts with "Answer:". If the text has none of these forms, the end of
-the text is used. ``Answer.method`` records the form.
+answer is", a line that starts with "Answer:". If the text has none of these forms, the end of the text is used.
+``Answer.method`` records the form.
 """
 
 from __future__ import annotations

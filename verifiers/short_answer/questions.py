@@ -54,10 +54,10 @@ _ANY_ORDER = regex(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 class Question:
     """The known facts about a question.
 
-    ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for. It
-    is 2 if the question asks for several things without a number. ``ordered`` is true if their order counts.
-    ``options`` are the words before and after "or" ("a fish or a mammal"), or (). ``has_number`` is true if it states a
-    number other than one.
+    ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for. It is 2 if the
+    question asks for several things without a number. ``ordered`` is true if their order counts. ``options`` are the
+    words before and after "or" ("a fish or a mammal"), or (). ``has_number`` is true if it states a number other than
+    one.
     """
 
     kind: Kind

@@ -33,7 +33,7 @@ class Item:
 
 
 def grammar_violation(grammar: str, text: str) -> Finding:
-    """Return the position at which ``text`` stops to match the grammar; the step ``kept`` if all of it matches."""
+    """Return the position at which ``text`` stops matching the grammar; the step ``kept`` if all of it matches."""
     rules, first = read_grammar(grammar)
     sets: dict[int, dict[Item, None]] = {0: {Item(first, symbols, 0, 0): None for symbols in rules[first]}}
     steps = furthest = 0

@@ -12,7 +12,7 @@ ANY = frozenset({"const", "default"})
 
 
 def is_plain(schema: Any) -> bool:
-    """Return True only if ``schema`` is valid in each draft from 4 to 2020-12. False decides nothing."""
+    """Return True only if ``schema`` is valid in each draft from 4 to 2020-12. False means that this is not known."""
     return isinstance(schema, Mapping) and all(_is_plain_keyword(key, value) for key, value in schema.items())
 
 
