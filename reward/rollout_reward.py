@@ -64,7 +64,9 @@ class RolloutReward:
         self.sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed, extra=extra)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the planned calls: ``samples`` per step, with ``EXPECTED_STEPS`` steps, and those of the verifier."""
+        """Return the planned calls, for answers of ``EXPECTED_STEPS`` steps.
+
+        Each step except the last needs ``samples`` calls. The calls of the verifier are added."""
         count = candidates * self.samples * (EXPECTED_STEPS - 1)
         calls = PlannedCalls(self.sampler, count, 4 * count, self.max_tokens)
         return [calls, *planned_calls(self.verifier, query, count)]

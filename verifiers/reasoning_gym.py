@@ -112,7 +112,7 @@ def score_in_worker(check: JsonObject, answer: str) -> float:
 
 @lru_cache(maxsize=16)
 def task_of(name: str, seed: int, settings: str) -> Any:
-    """Return the generated questions of a task, in the class of the library. ``settings`` is a JSON text."""
+    """Return the library's dataset object with the questions of a task. ``settings`` is a JSON text."""
     return instances_of(name, seed, json.loads(settings))
 
 

@@ -90,7 +90,7 @@ def redacted_text(text: str) -> str:
 def redacted_message(text: str, own: Iterable[str] = ()) -> str:
     """Return a message of a service without credentials: everything that may be a key is replaced.
 
-    ``own`` are the credentials that the service has received, also those that are ordinary words.
+    ``own`` are the credentials that the service has received, including credentials that are ordinary words.
     """
     for secret in sorted(own, key=len, reverse=True):
         text = text.replace(secret, MASK) if len(secret) > 3 else text

@@ -1,7 +1,7 @@
 """Builds the HTML report of a run: one self-contained page with the figures and a browser of the queries.
 
-``bestofn report`` writes it. The page needs no network. Its content security policy allows only its own script. Text
-that a model wrote is escaped (``report.query_html``, ``report.safe_markdown``).
+``bestofn report`` writes the page. The page needs no network. Its content security policy allows only its own script.
+Text that a model wrote is escaped (``report.query_html``, ``report.safe_markdown``).
 """
 
 from __future__ import annotations

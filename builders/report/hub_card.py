@@ -164,7 +164,7 @@ def _settings(described: Row, figures: RunJson, candidates: Candidates) -> dict[
 
 
 def _contents(views: Views) -> dict[str, object]:
-    """Return what the card says about each table: name, number of rows, description and columns; and an example."""
+    """Return the values of the card about each table (name, number of rows, description, columns), and an example."""
     rows = [
         {"name": view, "rows": _rows(sides), "about": _about(view), "columns": _columns(view, sides)}
         for view, sides in views.items()

@@ -129,7 +129,10 @@ class LiveReport:
             self._parts.append(_Part(shard, first, index))
 
     def _complete_figures(self, described: JsonObject) -> RunFigures:
-        """Return the figures of the published tables; those of the shards if the tables cannot be read."""
+        """Return the figures of the published tables.
+
+        If the tables cannot be read, return the figures of the shards.
+        """
         try:
             return figures_of_run(self.folder, described)
         except BestofnError:  # another command replaces the tables now; the shards have the same answers

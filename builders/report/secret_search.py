@@ -67,7 +67,7 @@ def _texts_of_table(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _strings(column: Any) -> Iterator[Any]:
-    """Yield the arrays of strings in an Arrow array, also those in lists and structs."""
+    """Yield the arrays of strings in an Arrow array, including arrays inside lists and structs."""
     types: Any = importlib.import_module("pyarrow.types")
     if types.is_string(column.type) or types.is_large_string(column.type):
         yield column

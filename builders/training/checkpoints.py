@@ -56,7 +56,7 @@ def newest_complete(out: Path, every: int = 1) -> Checkpoint | None:
 
 
 def damage(checkpoint: Path) -> str:
-    """Return what is wrong with the files of ``checkpoint``; "" if they are complete."""
+    """Return a description of the damage in the files of ``checkpoint``; "" if they are complete."""
     try:
         state = json.loads((checkpoint / STATE).read_text("utf-8"))
         if state["global_step"] < 1 or state["max_steps"] < 1:

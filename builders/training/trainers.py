@@ -168,7 +168,7 @@ def _trained(settings: TrainingSettings, trainer: Any, data: Rows, held_out: Dat
 
 
 def _steps(trainer: Any, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    """Train all steps, or those after ``checkpoint``. Returns the metrics of the steps that were trained."""
+    """Train all steps, or the steps after ``checkpoint``. Returns the metrics of the trained steps."""
     if checkpoint is None:
         return dict(trainer.train().metrics)
     log.warning("The training continues from %s. resume=false starts from the beginning.", checkpoint.path)

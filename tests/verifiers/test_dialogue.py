@@ -1,4 +1,4 @@
-"""The verifier of dialogues: expected state, calls that change data, required outputs, and what is undecided."""
+"""The verifier of dialogues: expected state, calls that change data, required outputs, and undecided cases."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _TOP_AWAIT = regex(r"^(?:(?:const|let|var) [^=\n]+= *)?await\b|\bimport\.meta\b"
 def as_script(source: str, entry_point: str) -> str:
     """Return the module ``source`` as a script: without ``export``, and with ``require`` instead of ``import``.
 
-    A default export without a name gets the name ``entry_point``; so does ``module.exports = …``. A module that awaits
+    A default export without a name, and ``module.exports = …``, get the name ``entry_point``. A module that awaits
     at its top level, or uses ``import.meta``, works only as a module and keeps its form.
     """
     if not _MODULE_ONLY.search(source) or _TOP_AWAIT.search(source):

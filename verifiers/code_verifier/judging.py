@@ -1,6 +1,6 @@
 """Judges an execution: at once if its outputs are short, otherwise in a worker process that can be killed.
 
-A program chooses what it returns and prints. Some values take minutes and gigabytes to decode or compare.
+A program may return or print any value. Some values take minutes and gigabytes to decode or compare.
 """
 
 from __future__ import annotations

@@ -94,9 +94,9 @@ _RECURSION = "import sys as _sys; _sys.setrecursionlimit(50000); del _sys"
 def offered_names(tests: CodeTests, query: Query) -> frozenset[str]:
     """Return the names that the program may use without an import, because the harness or the prompt provides them.
 
-    Tests of the kinds ``function`` and ``stdin`` come from harnesses with a prelude, and so do tests of a class
-    ``Solution``. The harnesses of HumanEval and MBPP have none: there, a missing import is an error of the program. In
-    that case only the names in function headers of the prompt are offered, unless the prompt imports them.
+    Tests of the kinds ``function`` and ``stdin``, and tests of a class ``Solution``, come from harnesses with a
+    prelude. The harnesses of HumanEval and MBPP have no prelude, so a missing import is an error of the program. Then
+    only the names in function headers of the prompt are offered, unless the prompt imports them.
     """
     if tests.language != "python":
         return frozenset()

@@ -157,7 +157,7 @@ def _cpp_headers(need: Need) -> set[str]:
 def _python_modules(need: Need) -> set[str]:
     """Return the imported modules that the sandbox may not have.
 
-    For modules of the tests, the driver reports ``broken``.
+    Modules that only the tests import are not included: if one is missing, the driver reports ``broken``.
     """
     return imported_modules(need.source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
 

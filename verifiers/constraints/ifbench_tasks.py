@@ -123,7 +123,7 @@ def dates_of_napoleon(text: str) -> str:
 
 
 def _table(text: str, header: str, rows: int, delimiter: str) -> str:
-    """Return why ``text`` is not a table with this header and number of rows."""
+    """Return why ``text`` is not a table with this header and number of rows; "" if it is."""
     table = [[field.strip() for field in row] for row in csv.reader(text.strip("\n").split("\n"), delimiter=delimiter)]
     if not table or table[0] != header.split():
         return f"the header is {table[0] if table else []}"

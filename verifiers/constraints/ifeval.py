@@ -247,12 +247,12 @@ def english_lowercase(text: str) -> str:
 
 
 def all_upper(text: str) -> str:
-    """Return why ``text`` is not in capital letters."""
+    """Return why ``text`` is not in capital letters; "" if it is."""
     return unless(text.isupper(), "the response is not in capital letters")
 
 
 def all_lower(text: str) -> str:
-    """Return why ``text`` is not in lower-case letters."""
+    """Return why ``text`` is not in lower-case letters; "" if it is."""
     return unless(text.islower(), "the response is not in lower-case letters")
 
 

@@ -38,7 +38,7 @@ def formula(case: Case) -> Finding | None:
 
 
 def _formulas_in(case: Case) -> dict[str, Mention]:
-    """Return the chemical formulas in the answer that are not in the question, and where they are."""
+    """Return {formula: its position} for the chemical formulas in the answer that are not in the question."""
     found: dict[str, Mention] = {}
     for match in _FORMULA_WORD.finditer(case.text.text):
         spelled = formulas.formula(match[0].rstrip(".,;:!?)\"'")) or formulas.formula(match[0].rstrip(".,;:!?\"'"))

@@ -1,4 +1,4 @@
-"""Short answers: what passes, what fails, and what abstains because a judge is needed."""
+"""Short answers that pass, that fail, and that abstain because a judge is needed."""
 
 from __future__ import annotations
 

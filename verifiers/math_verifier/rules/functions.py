@@ -60,7 +60,7 @@ def equal_at_points(reference: Node, candidate: Node) -> bool | None:
 
 
 def _differ_by_a_constant(reference: Node, candidate: Node) -> bool | None:
-    """Return whether two expressions differ only by a constant. With a constant of integration, they are then equal."""
+    """Return whether two expressions differ only by a constant, which a constant of integration can absorb."""
     names = symbols(reference) | symbols(candidate)
     for region in REGIONS[:3]:
         gaps = []

@@ -39,7 +39,10 @@ def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def both_signs(node: Node) -> list[Node]:
-    """Return the values of an expression with ±: first with +, then with −. A list gives the values of all items."""
+    """Return the values of an expression with ±: first with +, then with −.
+
+    For a list, return the values of all items.
+    """
     if head(node) in (",", "{}"):
         return [value for item in node.args for value in both_signs(item)]  # type: ignore[union-attr]
     if head(node) in RELATIONS and head(node.args[-1]) != "":  # type: ignore[union-attr]
@@ -50,7 +53,7 @@ def both_signs(node: Node) -> list[Node]:
 
 
 def all_signs(node: Node) -> list[Node]:
-    """Return the values of an expression in which every ± has its own sign. A list gives the values of all items."""
+    """Return the values of an expression for all combinations of signs. For a list, return the values of all items."""
     if head(node) in (",", "{}"):
         return [value for item in node.args for value in all_signs(item)]  # type: ignore[union-attr]
     if not isinstance(node, Apply):
