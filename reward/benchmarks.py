@@ -45,7 +45,7 @@ class BenchmarkScores:
 
 
 def read_row(shape: str, row: Row, number: int) -> BenchmarkRow:
-    """Read one row in its published form. Raises ``ConfigError`` if it has another form."""
+    """Read one row in its published form. Raises ``ConfigError`` if the row has an unknown form."""
     try:
         return _READERS[shape](row, str(row.get("id", number)))
     except (KeyError, TypeError, IndexError, AttributeError) as error:

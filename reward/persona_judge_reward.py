@@ -14,7 +14,8 @@ class PersonaJudgeReward:
     """Scores an answer with the grade of ``verifiers.judge_persona``, scaled from 0…5 to 0…1.
 
     ``parts["persona"]`` contains the grade, its confidence, the judge's reasoning and the judge's model. Its field
-    ``heard`` is true if the grade is at least ``min_score``. The candidates' columns ``persona_*`` are read from it.
+    ``heard`` is true if the grade is at least ``min_score``. These values become the columns ``persona_*`` of the
+    candidates table.
     """
 
     name = "persona_judge"

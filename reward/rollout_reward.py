@@ -38,8 +38,8 @@ class RolloutReward:
     ``continue_by`` says how the model gets the steps. ``request``: as an answer, followed by a request to continue.
     ``prefix``: as the beginning of its answer, which the server must support (``continue_final_message`` of vLLM and of
     models in this process). The last step is scored with the verdict on the answer. Continuations without a verdict of
-    pass or fail do not count. If a step has none, the value is None. If requests failed, ``parts["problem"]`` names the
-    first error, and the next run samples these continuations again.
+    pass or fail do not count. If no continuation of a step counts, the value is None. If requests failed,
+    ``parts["problem"]`` names the first error, and the next run samples these continuations again.
     """
 
     name = "rollouts"

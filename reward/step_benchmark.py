@@ -41,7 +41,7 @@ class StepRow:
 
 
 def read_step_row(row: Row, number: int) -> StepRow | None:
-    """Read one row; None if its label is unknown. Raises ``ConfigError`` if it has another form."""
+    """Read one row; None if its label is unknown. Raises ``ConfigError`` if the row has an unknown form."""
     question, steps = row.get("question", row.get("problem")), row.get("steps")
     if not isinstance(question, str) or not isinstance(steps, list) or not steps:
         raise ConfigError(f"row {number} has the keys {', '.join(map(str, row))}; expected question and steps")
@@ -61,8 +61,8 @@ async def measure_steps(rows: Iterable[Row], reward: object) -> JsonObject:
     """Return the figures of ``reward`` on the rows. Rows without probabilities count as wrong.
 
     ``right``: share of right solutions without a step below ``RIGHT_FROM``. ``first_error``: share of wrong solutions
-    whose first such step is the first wrong one. ``f1``: harmonic mean of both, as ProcessBench computes it.
-    ``solution``: share of solutions that are correctly judged as right or wrong, whatever the step.
+    whose first step below ``RIGHT_FROM`` is the first wrong step. ``f1``: harmonic mean of ``right`` and
+    ``first_error``, as in ProcessBench. ``solution``: share of solutions that are correctly judged as right or wrong.
     Raises ``OutageError`` if the reward keeps failing, or on every row.
     """
     if not isinstance(reward, ScoresSteps):

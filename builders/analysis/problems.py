@@ -78,7 +78,7 @@ def missing_share(figures: RunFigures) -> float:
 def missing_reward_share(figures: RunFigures) -> float:
     """Return the share of candidates with an answer for which the reward raised an error, from 0 to 1.
 
-    A reason from the data, for example a missing reference, begins without the name of an error.
+    Rewards that are missing because of the data, for example without a reference, do not count.
     """
     problems = figures.totals.reward_problems.items()
     raised = (count for cause, count in problems if RAISED.match(cause) or names_failed_request(cause))

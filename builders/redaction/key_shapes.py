@@ -68,7 +68,7 @@ def masked_key_like(text: str) -> str:
 
 
 def masked_random(text: str) -> str:
-    """Return ``text`` with "***" in place of each word of at least 16 characters that ``is_random``.
+    """Return ``text`` with "***" in place of each word of at least 16 characters that looks random.
 
     Used for the output of programs that handle credentials without a known shape.
     """

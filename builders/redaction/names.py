@@ -1,4 +1,4 @@
-"""Decides by its name whether a setting, a header or a query parameter holds a credential."""
+"""Decides whether a setting, a header or a query parameter holds a credential, by its name."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def address_of(url: str) -> str:
     """Return ``url`` in the form that names its server in a journal key.
 
     Spellings of one address are equal: letter case of the host, a default port, a slash at the end, and the names of
-    this machine. Another port is another server. The credentials are not included. A text that is no URL is returned
-    unchanged, apart from its credentials.
+    this machine. Different ports mean different servers. The credentials are not included. A text that is no URL is
+    returned unchanged, apart from its credentials.
     """
     try:
         parts = urlsplit(url.strip())

@@ -32,7 +32,7 @@ def example_pair(files: Sequence[Path]) -> list[dict[str, str]]:
 def fenced(text: str) -> str:
     """Return ``text`` as a fenced block. The fence is longer than any run of backticks in the text.
 
-    Control characters are written as escape sequences, because Markdown may not hold them.
+    Control characters are written as escape sequences, because Markdown must not contain them.
     """
     text = escaped(text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))

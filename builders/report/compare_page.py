@@ -1,4 +1,4 @@
-"""Builds the page that shows two runs side by side: their figures, and their candidates to each shared query."""
+"""Builds the page that shows two runs side by side: their figures, and their candidates for each shared query."""
 
 from __future__ import annotations
 

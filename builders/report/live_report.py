@@ -53,7 +53,10 @@ class _Part(NamedTuple):
 
 
 class LiveReport:
-    """The report of the run in ``folder``. ``progress`` returns the present progress; None: read it from the lock."""
+    """The report of the run in ``folder``.
+
+    ``progress`` returns the progress. If it is None, the lock has the progress.
+    """
 
     def __init__(self, folder: Path, progress: Callable[[], JsonObject] | None = None) -> None:
         self.folder = folder

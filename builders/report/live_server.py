@@ -60,8 +60,8 @@ class LiveServer(ThreadingHTTPServer):
 def live_page(folder: Path, port: int, progress: Callable[[], JsonObject] | None = None) -> Iterator[str]:
     """Serve the live report of the run in ``folder`` during the block, and yield its address.
 
-    If ``port`` is in use, a free port is used. ``progress`` returns the present progress of the run; None: it is read
-    from the folder.
+    If ``port`` is in use, a free port is used. ``progress`` returns the progress of the run. If it is None,
+    the progress is read from the folder.
     """
     report = LiveReport(folder, progress)
     try:

@@ -40,7 +40,7 @@ def rate(share: float | None, bounds: tuple[float, float] | None) -> str:
 def dollars(value: float | None) -> str:
     """Format an amount in US dollars, with four decimals below one dollar and two decimals otherwise.
 
-    An amount below a tenth of a cent has five decimals, because it is the cost of one answer.
+    An amount below a tenth of a cent, such as the cost of one answer, has five decimals.
     """
     if value is None:
         return MISSING

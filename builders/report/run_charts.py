@@ -34,7 +34,7 @@ def _accuracy_over_k(figures: RunFigures) -> str:
 
 
 def accuracy_lines(figures: RunFigures, of_run: str = "") -> list[charts.Line]:
-    """Return the curves of pass@k and best of k. ``of_run`` ends their names."""
+    """Return the curves of pass@k and best of k. ``of_run`` is added at the end of their names."""
     curve = figures.pass_at()
     best = [point for k in curve if (point := figures.best_of(k.k))]
     return [_line(f"pass@k{of_run} (an oracle chooses)", curve), _line(f"best of k{of_run} (the reward chooses)", best)]
@@ -51,7 +51,7 @@ def k_chart(
 
 
 def knee_marks(knees: Mapping[str, float | None]) -> dict[float, str]:
-    """Return the marks of ``charts.lines`` for the knees of curves: name of the curve -> k; None if it has no knee."""
+    """Return the marks for ``charts.lines`` at the knees. ``knees`` maps a curve's name to its k; None: no knee."""
     bent = [(k, name) for name, k in knees.items() if k is not None]
     return {place: f"{', '.join(name for k, name in bent if k == place)}: knee at k={place:g}" for place, _ in bent}
 

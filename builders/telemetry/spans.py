@@ -1,4 +1,4 @@
-"""Marks pieces of work as spans. Without a recorder, a span costs next to nothing.
+"""Marks pieces of work as spans. Without a recorder, a span costs almost no time.
 
 ``sampling``, ``stages`` and the sandbox call ``span``; ``telemetry.otel`` is the recorder.
 """

@@ -92,8 +92,8 @@ def _no_rows(
 def with_reasoning_for(rows: Dataset, template: str) -> Dataset:
     """Return ``rows`` with the reasoning of each message in the field that the chat template ``template`` reads.
 
-    Templates that read the key ``thinking`` get this key. For templates that read no reasoning, it is put in front of
-    the content as ``<think>…</think>``.
+    Templates that read the key ``thinking`` get this key. For templates that read no reasoning, the reasoning is
+    put in front of the content as ``<think>…</think>``.
     """
     sides = [name for name in ("completion", "chosen", "rejected") if name in rows.column_names]
     if "reasoning_content" in template or not sides:

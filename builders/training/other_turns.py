@@ -80,8 +80,8 @@ def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer,
 
     ``parts`` are the rows for training and evaluation. If a chat template writes the beginning of a dialogue
     differently, the turns of a completion cannot be found. Such a completion is trained as a whole, with a warning.
-    Raises ``ConfigError`` if the log-probabilities of the reference model are ``precomputed``, which is done without
-    masks.
+    Raises ``ConfigError`` if the log-probabilities of the reference model are ``precomputed``, because TRL computes
+    them without masks.
     """
     masks: Masks = {}
     unknown = 0

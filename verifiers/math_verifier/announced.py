@@ -72,7 +72,7 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
 
 
 def _begins(statement: str, start: str) -> bool:
-    """Return whether ``statement`` begins with ``start``. Blanks do not count."""
+    """Return whether ``statement`` begins with ``start``. Spaces are ignored."""
     return "".join(statement.split()).startswith("".join(start.split()))
 
 

@@ -26,7 +26,7 @@ def derivative(node: Node, name: str, order: int = 1) -> Node:
 
 
 def primed(node: Node) -> Node:
-    """Return ``node`` with a prime: ``y'`` is another letter than ``y``, and ``(x^2)'`` is a derivative.
+    """Return ``node`` with a prime: ``y'`` is a different symbol from ``y``, and ``(x^2)'`` is a derivative.
 
     Raises ``Unsupported`` for numbers and for expressions of several letters.
     """

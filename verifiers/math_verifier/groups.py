@@ -19,7 +19,7 @@ class Group(NamedTuple):
 
 
 def group(source: str, start: int) -> Group | None:
-    """Return the brace group at ``start``, after optional blanks, or None if no brace follows.
+    """Return the brace group at ``start``, after optional spaces, or None if no brace follows.
 
     A group that is not closed ends at the end of its first line.
     """

@@ -137,12 +137,12 @@ def _money(text: str) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Return ``text`` after removing the blanks in numbers such as ``1 234 567``."""
+    """Return ``text`` after removing the spaces in numbers such as ``1 234 567``."""
     return _SPACED.sub(lambda m: m[0].replace(" ", ""), text) if " " in text else text
 
 
 def _strip(text: str) -> str:
-    """Return ``text`` after removing surrounding quotation marks and blanks, and final punctuation."""
+    """Return ``text`` after removing surrounding quotation marks and spaces, and final punctuation."""
     text = _unquoted(text)
     while text and text[-1] in ".,;:!?" and not _final_mark_counts(text):
         text = _unquoted(text[:-1])
@@ -150,7 +150,7 @@ def _strip(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Return ``text`` without surrounding quotation marks and blanks. Primes after a letter or a bracket are kept."""
+    """Return ``text`` without surrounding quotation marks and spaces. Primes after a letter or a bracket are kept."""
     bare = text.strip(" \t\r\n\"'`_")
     primes = _PRIMES.match(text, text.rfind(bare) + len(bare)) if bare and text.lstrip()[0] not in "'\"`" else None
     return bare + primes[0] if primes and (bare[-1].isalpha() or bare[-1] in ")}]") else bare

@@ -116,7 +116,7 @@ IN_ORDER = "in that order"
 
 
 def _no_value(gold: Node, special: str) -> Match:
-    """Compare a reference with an answer that says that there is no value, or infinitely many."""
+    """Compare a reference with an answer that states that no value exists, or that infinitely many exist."""
     if special == "none" and gold == Apply("{}", ()):
         return Equal("no value")
     ours = form(gold)

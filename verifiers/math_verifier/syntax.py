@@ -262,7 +262,7 @@ class Grammar(Atoms):
         return len(token.text) == 1 or token.text in FUNCTIONS or token.text in CONSTANTS
 
     def _mixed_follows(self, whole: Number, token: Token) -> bool:
-        """Return whether a mixed number follows: an integer, a blank and a proper fraction, such as ``1 1/2``."""
+        """Return whether a mixed number follows: an integer, a space and a proper fraction, such as ``1 1/2``."""
         if not token.spaced or whole.place is not None or not isinstance(whole.value, int):
             return False
         top, slash, bottom = token.text, self.peek(1).text, self.peek(2)

@@ -11,7 +11,7 @@ from bestofn.verifiers.math_verifier.groups import group
 
 
 class Token(NamedTuple):
-    """A token. ``kind`` is number, command, word, text, sign or end. ``spaced`` is true if a blank precedes the token.
+    """A token. ``kind`` is number, command, word, text, sign or end. ``spaced`` is true if a space precedes the token.
 
     ``start`` and ``end`` are positions in the normalised text.
     """

@@ -22,7 +22,7 @@ def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: st
     """Return why an equal answer may still be wrong, or "".
 
     For example, the answer ``x^2 - 1`` does not factor ``x^2 - 1``, and ``55^2`` does not compute ``55^2``. ``4 sin
-    100°`` is not simplified if the reference has no such function.
+    100°`` is not simplified if the reference has no trigonometric function.
     """
     if not problem or gold == given:
         return ""

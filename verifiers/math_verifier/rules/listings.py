@@ -194,7 +194,7 @@ def ordered(ours: tuple[Node, ...], theirs: tuple[Node, ...], terms: Terms, same
 
 
 def _has_family(items: list[Node]) -> bool:
-    """Return whether an item stands for all values of an integer, such as ``pi/3 + 2 k pi``."""
+    """Return whether an item is a family of values, one per integer, such as ``pi/3 + 2 k pi``."""
     parts = (set(walk(item)) for item in items)
     return any(Symbol("pi") in part and part & {Symbol("k"), Symbol("m"), Symbol("n")} for part in parts)
 

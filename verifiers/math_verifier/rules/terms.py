@@ -117,7 +117,7 @@ class Unclear:
 
 @dataclass(frozen=True, slots=True)
 class Doubt(Unclear):
-    """The answer is undecided for a reason that no computation settles, for example because it states two values."""
+    """The answer is undecided, and a computation cannot decide it, for example because it states two values."""
 
 
 Match: TypeAlias = Equal | Different | Unclear
