@@ -27,7 +27,7 @@ def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
     """
     from omegaconf import OmegaConf, open_dict, read_write
 
-    if any(map(_depends_on_order_or_folders, words)):
+    if _needs_hydra(words):
         return _composed(config_name, words)
     values = [word for word in words if _sets_value(word)]
     config = copy.deepcopy(
@@ -41,9 +41,11 @@ def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
     return config
 
 
-def _depends_on_order_or_folders(word: str) -> bool:
-    """Return whether ``word`` removes or adds a key, or names folders of the user, whose files can change."""
-    return word[0] == "~" or word.startswith("hydra.searchpath") or (word[0] == "+" and word[1] != "+")
+def _needs_hydra(words: Sequence[str]) -> bool:
+    """Return whether the order of the words matters, or folders of the user are named, whose files can change."""
+    added = [word[1:].partition("=")[0] for word in words if word[0] == "+" and word[1] != "+"]
+    set_again = any(word.startswith(f"++{key}") for key in added for word in words)
+    return set_again or any(word[0] == "~" or word.startswith("hydra.searchpath") for word in words)
 
 
 @lru_cache(maxsize=4_096)

@@ -20,6 +20,8 @@ COMMANDS = {
     ),
     "interpolation": ("build", ["verifier=judge", "verifier.sampler.model='${provider.model}'", "provider.model=m"]),
     "order": ("build", ["n=3", "~test_share", "n=5", "n=4"]),
+    "added": ("build", ["+prices={mock: {input: 1.0}}", "provider=scripted", "n=2"]),
+    "added and set": ("build", ["+prices={mock: {input: 1.0}}", "++prices.mock.input=2.0", "provider=scripted"]),
     "of Hydra": ("build", ["hydra.output_subdir=null", "n=3", "hydra/job_logging=none"]),
     "training": ("train", ["train@trl=pocket/dpo", "trl.max_steps=2", "method=dpo"]),
 }
