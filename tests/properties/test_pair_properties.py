@@ -72,7 +72,7 @@ def judged(draw: st.DrawFn, index: int, arms: Sequence[str]) -> Judged:
     outcome = "error" if error else draw(st.sampled_from(["pass", "fail", "pass", "fail", "abstain", "error"]))
     detail = {"refusal": {"is_refusal": draw(st.integers(0, 9)) == 0}}
     value = draw(st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
-    return Judged(candidate, Verdict(outcome, 1.0, "", "t", detail), Score(value))
+    return Judged(candidate, Verdict(outcome, 1.0, "", "t", detail), Score(value))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PAIRINGS)
@@ -103,7 +103,7 @@ def test_every_pairing_follows_the_rules(name: str, table: list[Judged], order: 
 
 
 def expected_count(name: str, table: list[Judged]) -> int:
-    """The number of pairs: all combinations of distinct teachable texts, minus forbidden ones, up to the strategy's limit."""
+    """Return the number of pairs: all allowed combinations of distinct teachable texts, up to the strategy's limit."""
     chosen, rejected = eligible_sides(table, PairRules())
     assert {trace_text(one) for one in chosen} == texts_of(table, "pass")
     assert {trace_text(one) for one in rejected} == texts_of(table, "fail")
@@ -124,7 +124,7 @@ def expected_count(name: str, table: list[Judged]) -> int:
 
 
 def expected_balanced(chosen: list[Judged], rejected: list[Judged]) -> int:
-    """One pair if both directions of length are possible, or equal lengths."""
+    """Return 1 if pairs in both directions of length, or of equal length, are possible; otherwise 0."""
     directions = {
         (length_of(good) > length_of(bad)) - (length_of(good) < length_of(bad))
         for good in chosen
@@ -213,7 +213,8 @@ def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Ju
                 for p in PAIRINGS[name](table)  # type: ignore[attr-defined]
             ],
         }
-        for flat, whole in zip(view_rows("dpo", row), view_rows("reward_model", row), strict=True):
+        views: Any = zip(view_rows("dpo", row), view_rows("reward_model", row), strict=True)
+        for flat, whole in views:
             assert flat["prompt"] == [{"role": "user", "content": f"question {number}"}]
             assert flat["chosen"] != flat["rejected"]
             assert table[flat["chosen_idx"]].verdict.outcome == "pass"

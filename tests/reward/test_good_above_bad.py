@@ -79,7 +79,7 @@ def test_code_is_read_and_never_run(tmp_path: Any) -> None:
         "f" + "()" * 9_000,
         "lambda:" * 2_000 + "1",
     ):
-        parsed(deep)  # a tree or a reason, and this process lives
+        parsed(deep)  # returns a tree or a reason, and does not crash this process
 
 
 def test_faults_of_style_by_line() -> None:

@@ -62,7 +62,7 @@ def run(reward: Any, candidates: list[Candidate]) -> list[Score]:
 
 
 def shown(text: str) -> list[str]:
-    """The answers between the fences, in order."""
+    """Return the answers between the fences, in order."""
     return [found[2] for found in re.findall(r"<answer(_\d+|) (\w{12})>\n(.*?)\n</answer\1 \2>", text, re.DOTALL)]
 
 
@@ -137,7 +137,7 @@ def test_every_shipped_rubric_and_a_sentence() -> None:
 
 
 def by_quality(text: str) -> str:
-    """A fair judge: the answer with more plus signs is better."""
+    """Judge without bias: the answer with more plus signs is better."""
     first, second = shown(text)
     better = (
         "tie"
@@ -292,11 +292,12 @@ def test_a_failed_request_is_named_in_the_score_so_that_a_later_run_repeats_it(r
 
 def test_a_value_from_a_part_of_the_requests_names_the_failed_one() -> None:
     judge = FailsAfter(1, RequestError("status 400"))
-    scores = run(ListwiseReward(judge), answers("first answer", "second answer"))
+    scores = run(ListwiseReward(judge), answers("first answer", "second answer"))  # type: ignore[arg-type]
     assert all(score.value is not None and names_failed_request(str(score.parts["problem"])) for score in scores)
 
 
 def test_an_unreadable_reply_is_the_reason_and_no_failed_request() -> None:
-    scores = run(ListwiseReward(Judge(lambda _: "no object")), answers("first answer", "second answer"))
+    judge = Judge(lambda _: "no object")
+    scores = run(ListwiseReward(judge), answers("first answer", "second answer"))  # type: ignore[arg-type]
     assert all("no ranking of this answer could be read: the judge's reply" in score.parts["error"] for score in scores)
     assert not any(names_failed_request(str(score.parts["error"])) for score in scores)

@@ -1,4 +1,4 @@
-"""Programs that need what the sandbox lacks."""
+"""Programs that need modules, commands or packages that the sandbox lacks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_is_there_or_cannot_exist_is_not_an_excuse() -> None:
 def test_a_name_is_probed_once() -> None:
     async def twice() -> int:
         sandbox = Without()
-        verifier = CodeVerifier(sandbox)
+        verifier = CodeVerifier(sandbox)  # type: ignore[arg-type]
         tests = CodeTests("stdin", "python", ({"stdin": "", "stdout": "1"},))
         query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
         for number in range(3):
