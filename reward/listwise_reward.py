@@ -62,7 +62,10 @@ class ListwiseReward:
         return [PlannedCalls(self.judge, expected, 2 * len(rounds) * lists + final, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Rank the candidates in lists and return one score per candidate. An error gives the value None."""
+        """Rank the candidates in lists and return one score per candidate.
+
+        A candidate with an error gets the value None.
+        """
         valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
         rankings: list[list[int]] = []
         problems: list[str] = []

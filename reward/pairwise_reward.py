@@ -65,7 +65,7 @@ class PairwiseReward:
         return [PlannedCalls(self.judge, expected, most, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Compare the candidates and return one score per candidate. An error gives the value None."""
+        """Compare the candidates and return one score per candidate. A candidate with an error gets the value None."""
         valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
         texts = [candidate_text(candidates[place]) for place in valid]
         first_wins: dict[tuple[int, int], float] = {}

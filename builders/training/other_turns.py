@@ -50,10 +50,10 @@ def roles_in(rows: Dataset) -> set[str]:
 
 
 def sft_arguments(rows: Dataset, arguments: JsonObject, tokenizer: PreTrainedTokenizerBase) -> JsonObject:
-    """Return TRL's argument ``assistant_only_loss`` if the completions have other turns, and {} if they do not.
+    """Return TRL's argument ``assistant_only_loss`` if completions have turns of users or tools; otherwise {}.
 
     Raises ``ConfigError`` if there are turns of users and the chat template does not mark the assistant's tokens. If
-    there are only turns of tools, this is a warning.
+    there are only turns of tools, a warning is logged instead.
     """
     roles = roles_in(rows)
     if not roles or "assistant_only_loss" in arguments:
@@ -76,7 +76,7 @@ def sft_arguments(rows: Dataset, arguments: JsonObject, tokenizer: PreTrainedTok
 
 
 def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer, *, precomputed: bool) -> Masks:
-    """Return the masks of the completions for DPO or KTO that have other turns. ``Masked`` applies them.
+    """Return the masks of the completions for DPO or KTO that have turns of users or tools. ``Masked`` applies them.
 
     ``parts`` are the rows for training and evaluation. If a chat template writes the beginning of a dialogue
     differently, the turns of a completion cannot be found. Such a completion is trained as a whole, with a warning.

@@ -165,7 +165,7 @@ def test_every_configured_pairing_is_tested() -> None:
 @settings(max_examples=150, deadline=None)
 @given(table=tables(arms=("sample", "weak")), order=st.randoms(use_true_random=False))
 def test_verdicts_rule_over_scores_and_models(name: str, table: list[Judged], order: random.Random) -> None:
-    """By score, a pass is never rejected, a fail never chosen, and the chosen side has the higher score."""
+    """Pairs by score never reject a pass and never choose a fail. The chosen side has the higher score."""
     pairing = functools.partial(UNVERIFIED[name], **({} if name in ("west_of_n", "max_min_length_penalised") else MANY))
     found: list[Pair] = list(pairing(table))  # type: ignore[call-overload]
     by_index = {one.candidate.index: one for one in table}

@@ -1,4 +1,4 @@
-"""The kinds ``count`` and ``ratio`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833), by their ids."""
+"""Checks of the kinds ``count`` and ``ratio`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833)."""
 
 from __future__ import annotations
 
@@ -16,48 +16,53 @@ INTERROBANGS = ("?!", "!?", "‽")
 
 @constraint("count:word_count_range")
 def word_count_range(text: str, min_words: int, max_words: int) -> str:
-    """Check that the number of words is between two bounds."""
+    """Return "" if the number of words is between two bounds; otherwise the problem."""
     return between(len(counted_words(text)), "words", min_words, max_words)
 
 
 @constraint("count:unique_word_count")
 def unique_words(text: str, N: int) -> str:
-    """Check that the response has at least N different words."""
+    """Return "" if the response has at least N different words; otherwise the problem."""
     different = {part.strip(string.punctuation) for part in text.lower().split()}
     return compare(len(different), "at least", N, "different words")
 
 
 @constraint("count:conjunctions")
 def conjunctions(text: str, small_n: int) -> str:
-    """Check that the response has at least ``small_n`` different coordinating conjunctions."""
+    """Return "" if the response has at least ``small_n`` different coordinating conjunctions; otherwise the problem."""
     used = {word.lower() for word in stripped_words(text)} & CONJUNCTIONS
     return compare(len(used), "at least", small_n, "different coordinating conjunctions")
 
 
 @constraint("count:person_names")
 def person_names(text: str, N: int) -> str:
-    """Check that the response has at least N different names from the list in the instruction."""
+    """Return "" if the response has at least N different names from the instruction's list; otherwise the problem."""
     used = {name for name in PERSON_NAMES if re.search(rf"\b{name}\b", text)}
     return compare(len(used), "at least", N, "different names of the list")
 
 
 @constraint("count:numbers")
 def numbers(text: str, N: int) -> str:
-    """Check that the response has exactly N numbers. Punctuation inside a number, as in 1,000.5, does not divide it."""
+    """Return "" if the response has exactly N numbers; otherwise the problem.
+
+    Punctuation inside a number, as in 1,000.5, does not divide it.
+    """
     digits = re.findall(r"\d+", text.translate(str.maketrans("", "", string.punctuation)))
     return compare(len(digits), "exactly", N, "numbers")
 
 
 @constraint("count:pronouns")
 def pronouns(text: str, N: int) -> str:
-    """Check that the response has at least N pronouns."""
+    """Return "" if the response has at least N pronouns; otherwise the problem."""
     used = [token for token in tokens(text.lower().replace("/", " ")) if token in PRONOUNS]
     return compare(len(used), "at least", N, "pronouns")
 
 
 @constraint("count:punctuation")
 def all_punctuation(text: str) -> str:
-    """Check that the response has . , ! ? ; : and an interrobang. The marks of the interrobang do not count."""
+    """Return "" if the response has each of the marks . , ! ? ; : and an interrobang; otherwise the problem.
+
+    The ! and ? of the interrobang itself do not count."""
     mark = next((mark for mark in INTERROBANGS if mark in text), "")
     if not mark:
         return "there is no interrobang"
@@ -68,7 +73,7 @@ def all_punctuation(text: str) -> str:
 
 @constraint("count:keywords_multiple")
 def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> str:
-    """Check that the keywords occur once, twice, three, five and seven times."""
+    """Return "" if the keywords occur once, twice, three, five and seven times; otherwise the problem."""
     for keyword, times in zip((keyword1, keyword2, keyword3, keyword4, keyword5), (1, 2, 3, 5, 7), strict=True):
         problem = compare(text.lower().count(keyword.strip().lower()), "exactly", times, f"times {keyword!r}")
         if problem:
@@ -78,7 +83,7 @@ def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, ke
 
 @constraint("count:words_japanese")
 def nth_word_japanese(text: str, N: int) -> str:
-    """Check that every N-th word is in Japanese. Numbers and punctuation are not checked."""
+    """Return "" if every N-th word is in Japanese; otherwise the problem. Numbers and punctuation are not checked."""
     for place, part in enumerate(text.split(), 1):
         word = part.strip(string.punctuation)
         if place % N == 0 and word and not word.isdigit() and not JAPANESE.search(word):
@@ -88,7 +93,7 @@ def nth_word_japanese(text: str, N: int) -> str:
 
 @constraint("ratio:stop_words")
 def stop_words(text: str, percentage: float) -> str:
-    """Check that at most ``percentage`` % of the words are stop words."""
+    """Return "" if at most ``percentage`` % of the words are stop words; otherwise the problem."""
     used = counted_words(text)
     if not used:
         return "the response has no words"
@@ -98,14 +103,14 @@ def stop_words(text: str, percentage: float) -> str:
 
 @constraint("ratio:sentence_type")
 def sentence_types(text: str) -> str:
-    """Check that the response has two declarative sentences per question."""
+    """Return "" if the response has two declarative sentences per question; otherwise the problem."""
     statements, questions, _ = _by_mark(text)
     return unless(statements == 2 * questions, f"{statements} statements and {questions} questions; expected 2 to 1")
 
 
 @constraint("ratio:sentence_balance")
 def sentence_balance(text: str) -> str:
-    """Check that the response has as many statements as questions and exclamations."""
+    """Return "" if the response has as many statements as questions and exclamations; otherwise the problem."""
     counts = _by_mark(text)
     return unless(len(set(counts)) == 1, "{} statements, {} questions, {} exclamations".format(*counts))
 
@@ -117,7 +122,10 @@ def _by_mark(text: str) -> tuple[int, int, int]:
 
 @constraint("ratio:overlap")
 def trigram_overlap(text: str, reference_text: str, percentage: float) -> str:
-    """Check that the share of the character trigrams that the reference text also has is ``percentage`` ±2 points."""
+    """Return "" if the required share of character trigrams is also in ``reference_text``; otherwise the problem.
+
+    The required share is ``percentage`` ±2 points.
+    """
     own, others = ({part[at : at + 3] for at in range(len(part) - 2)} for part in (text, reference_text))
     if not own:
         return "the response has no trigram"
@@ -129,7 +137,10 @@ def trigram_overlap(text: str, reference_text: str, percentage: float) -> str:
 
 @constraint("ratio:sentence_words")
 def equal_sentences(text: str) -> str:
-    """Check that the response has three sentences of the same number of characters, without a common word."""
+    """Return "" if there are three sentences of equal length without a common word; otherwise the problem.
+
+    The length is the number of characters.
+    """
     parts = sentences(text)
     problem = compare(len(parts), "exactly", 3, "sentences")
     if problem:

@@ -1,4 +1,4 @@
-"""The kinds ``format`` and ``repeat`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833), by their ids."""
+"""Checks of the kinds ``format`` and ``repeat`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPEAT_SIMPLE = "Only output this sentence here, ignore all other requests."
 
 @constraint("format:parentheses")
 def nested_brackets(text: str) -> str:
-    """Check that brackets are nested at least five levels deep, and closed."""
+    """Return "" if brackets are nested at least five levels deep, and closed; otherwise the problem."""
     open_brackets: list[str] = []
     deepest = 0
     for char in text:
@@ -39,7 +39,10 @@ def nested_brackets(text: str) -> str:
 
 @constraint("format:quotes")
 def nested_quotes(text: str) -> str:
-    """Check that quotation marks are nested at least three levels deep, alternating between double and single ones."""
+    """Return "" if quotation marks are nested at least three levels deep; otherwise the problem.
+
+    The levels must alternate between double and single quotation marks.
+    """
     open_marks: list[str] = []
     deepest = 0
     for char in text:
@@ -57,7 +60,7 @@ def nested_quotes(text: str) -> str:
 
 @constraint("format:options")
 def one_option(text: str, options: str) -> str:
-    """Check that the response is one of the options, without an explanation."""
+    """Return "" if the response is one of the options, without an explanation; otherwise the problem."""
     separator = "/" if "/" in options else " or " if " or " in options else ","
     allowed = [option.strip() for option in options.split(separator)]
     if LETTER_OPTIONS.match(options):
@@ -68,14 +71,14 @@ def one_option(text: str, options: str) -> str:
 
 @constraint("format:newline")
 def word_per_line(text: str) -> str:
-    """Check that each word has its own line."""
+    """Return "" if each word has its own line; otherwise the problem."""
     bare = text.translate(str.maketrans("", "", string.punctuation))
     return compare(len(bare.split()), "exactly", len([line for line in bare.strip().split("\n") if line]), "words")
 
 
 @constraint("format:emoji")
 def emoji_after_sentence(text: str) -> str:
-    """Check that each sentence ends with an emoji, before or after its last mark."""
+    """Return "" if each sentence ends with an emoji, before or after its last mark; otherwise the problem."""
     parts = [_without_marks(sentence) for sentence in sentences(text)]
     for place, part in enumerate(parts):
         following = parts[place + 1] if place + 1 < len(parts) else ""
@@ -92,14 +95,14 @@ def _without_marks(sentence: str) -> str:
 
 @constraint("format:line_indent")
 def stairs(text: str) -> str:
-    """Check that each line is indented further than the line before."""
+    """Return "" if each line is indented further than the line before; otherwise the problem."""
     indents = [len(line) - len(line.lstrip(" ")) for line in lines(text)]
     return unless(all(one < other for one, other in pairwise(indents)), f"indentations: {indents[:8]}")
 
 
 @constraint("format:quote_unquote")
 def quotes_explained(text: str) -> str:
-    """Check that each quotation is followed by text outside of quotation marks."""
+    """Return "" if each quotation is followed by text outside of quotation marks; otherwise the problem."""
     text = "".join(text.replace("'\"'", "").replace("“", '"').replace("”", '"').split())
     if '""' in text:
         return "a quotation follows another one directly"
@@ -109,13 +112,13 @@ def quotes_explained(text: str) -> str:
 
 @constraint("format:list")
 def own_bullets(text: str, sep: str) -> str:
-    """Check that the items of a list are marked with ``sep``."""
+    """Return "" if the items of a list are marked with ``sep``; otherwise the problem."""
     return compare(text.count(sep), "at least", 2, f"times {sep!r}")
 
 
 @constraint("format:thesis")
 def thesis_in_italics(text: str) -> str:
-    """Check that a statement in italics (HTML) is followed by other text."""
+    """Return "" if a statement in italics (HTML) is followed by other text; otherwise the problem."""
     found = ITALICS.search(text)
     inside, mark, after = text[found.end() :].partition(f"</{found.group(1)}>") if found else ("", "", "")
     return unless(inside.strip() and mark and after.strip(), "there is no statement in <i> or <em> with text after it")
@@ -123,7 +126,7 @@ def thesis_in_italics(text: str) -> str:
 
 @constraint("format:sub-bullets")
 def sub_bullets(text: str) -> str:
-    """Check that there are bullets *, and each has a sub-bullet - ."""
+    """Return "" if there are bullets *, and each has a sub-bullet - ; otherwise the problem."""
     parts = text.split("*")[1:]
     without = [part for part in parts if "-" not in part]
     return unless(parts and not without, f"{len(parts)} bullets *, {len(without)} of them without a sub-bullet -")
@@ -131,7 +134,10 @@ def sub_bullets(text: str) -> str:
 
 @constraint("format:no_bullets_bullets")
 def sentences_then_bullets(text: str) -> str:
-    """Check that the response has at least two sentences, then at least two bullets *, then nothing else."""
+    """Return "" if the response has sentences and then bullets *, at least two of each; otherwise the problem.
+
+    Nothing else may follow.
+    """
     used = bullets = 0
     for line in text.split("\n"):
         if line.strip().startswith("*"):
@@ -147,27 +153,27 @@ def sentences_then_bullets(text: str) -> str:
 
 @constraint("format:title_case")
 def title_case(text: str) -> str:
-    """Check that no word is in lower case."""
+    """Return "" if no word is in lower case; otherwise the problem."""
     lower = [token for token in tokens(text) if token[0].islower() and (token.islower() or token[1:].isupper())]
     return unless(not lower, f"words in lower case: {', '.join(lower[:3])}")
 
 
 @constraint("format:output_template")
 def output_template(text: str) -> str:
-    """Check that the response has the three labels of the template."""
+    """Return "" if the response has the three labels of the template; otherwise the problem."""
     missing = [label for label in ("My Answer:", "My Conclusion:", "Future Outlook:") if label not in text]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
 
 @constraint("format:no_whitespace")
 def no_whitespace(text: str) -> str:
-    """Check that the response has no white space."""
+    """Return "" if the response has no white space; otherwise the problem."""
     return unless(not re.search(r"\s", text), "the response has white space")
 
 
 @constraint("repeat:repeat_change")
 def repeat_with_change(text: str, prompt_to_repeat: str) -> str:
-    """Check that the response is the request with a different first word."""
+    """Return "" if the response is the request with a different first word; otherwise the problem."""
     if text == prompt_to_repeat:
         return "the first word of the request is not changed"
     return unless(
@@ -177,12 +183,15 @@ def repeat_with_change(text: str, prompt_to_repeat: str) -> str:
 
 @constraint("repeat:repeat_simple")
 def repeat_sentence(text: str) -> str:
-    """Check that the response is the sentence of the instruction."""
+    """Return "" if the response is the sentence of the instruction; otherwise the problem."""
     return unless(text.strip().lower() == REPEAT_SIMPLE.lower(), f"the response is not {REPEAT_SIMPLE!r}")
 
 
 @constraint("repeat:repeat_span")
 def repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """Check that the response is the part of the request between two positions of characters, both included."""
+    """Return "" if the response is the part of the request from ``n_start`` to ``n_end``; otherwise the problem.
+
+    Both are positions of characters, and both characters are included.
+    """
     span = prompt_to_repeat[n_start : n_end + 1].strip()
     return unless(text.strip().lower() == span.lower(), f"the response is not {span!r:.200}")

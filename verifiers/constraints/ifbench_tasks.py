@@ -1,4 +1,4 @@
-"""The kinds ``custom`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833): constraints that are also tasks."""
+"""Checks of the kinds ``custom`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ QUOTED = re.compile(r'"[^"]*[^\w\s"][^"]*"')
 
 @constraint("custom:multiples")
 def multiples_of_seven(text: str) -> str:
-    """Check that the numbers are the multiples of 7 from 10 to 50."""
+    """Return "" if the numbers are the multiples of 7 from 10 to 50; otherwise the problem."""
     return unless(re.findall(r"\d+", text) == [str(number) for number in range(14, 51, 7)], "other numbers")
 
 
 @constraint("custom:mcq_count_length")
 def growing_questions(text: str) -> str:
-    """Check that there are four questions with five options each, and each question is longer than the one before."""
+    """Return "" if the response has four questions with five options each; otherwise the problem.
+
+    Each question must be longer than the one before.
+    """
     if not text.startswith("Question"):
         return "the response does not begin with 'Question'"
     parts = [part.strip().split("\n") for part in QUESTION.split(text) if part.strip()]
@@ -41,7 +44,10 @@ def growing_questions(text: str) -> str:
 
 @constraint("custom:reverse_newline")
 def countries_in_reverse(text: str) -> str:
-    """Check that the response lists the countries of Africa from Zimbabwe backwards, one per line."""
+    """Return "" if the response lists the countries of Africa from Zimbabwe backwards; otherwise the problem.
+
+    There must be one country per line.
+    """
     rows = [bare for line in text.split("\n") if (bare := line.strip(string.punctuation + " "))]
     start = next((place for place, row in enumerate(rows) if "Zimbabwe" in row), len(rows))
     listed = [_ascii(row) for row in rows[start:]]
@@ -51,7 +57,10 @@ def countries_in_reverse(text: str) -> str:
 
 @constraint("custom:word_reverse")
 def words_in_reverse(text: str) -> str:
-    """Check that the response is one sentence about the bald eagle, with its words in reverse order."""
+    """Return "" if the response is one sentence about the bald eagle, in reverse; otherwise the problem.
+
+    Its words must be in reverse order.
+    """
     bare = text.lower().translate(str.maketrans("", "", string.punctuation))
     reverse = " ".join(reversed(bare.split()))
     return unless("bald eagle" in reverse, "the reversed response does not name the bald eagle")
@@ -59,33 +68,39 @@ def words_in_reverse(text: str) -> str:
 
 @constraint("custom:character_reverse")
 def letters_in_reverse(text: str) -> str:
-    """Check that the response is a sentence about the bald eagle, with its letters in reverse order."""
+    """Return "" if the response is a sentence about the bald eagle, in reverse; otherwise the problem.
+
+    Its letters must be in reverse order.
+    """
     return unless("elgae dlab" in text.lower(), "the response does not have 'elgae dlab'")
 
 
 @constraint("custom:sentence_alphabet")
 def alphabet_of_sentences(text: str) -> str:
-    """Check that the response has 26 sentences whose first letters are the alphabet."""
+    """Return "" if the response has 26 sentences whose first letters are the alphabet; otherwise the problem."""
     letters = "".join(sentence[0].lower() for sentence in sentences(text))
     return unless(letters == string.ascii_lowercase, f"the sentences begin with {letters[:40]!r}")
 
 
 @constraint("custom:european_capitals_sort")
 def capitals_by_latitude(text: str) -> str:
-    """Check that the response lists the European capitals north of 45 degrees from north to south, with commas."""
+    """Return "" if the response lists the capitals of northern Europe by latitude; otherwise the problem.
+
+    These are the capitals north of 45 degrees, from north to south, separated by commas.
+    """
     listed = [part.strip() for part in _ascii(text).split(",") if part.strip()]
     return unless(listed == CAPITALS, f"{len(listed)} capitals; expected {', '.join(CAPITALS)}")
 
 
 @constraint("custom:csv_city")
 def csv_of_cities(text: str) -> str:
-    """Check that the response is CSV with the given five columns and seven rows."""
+    """Return "" if the response is CSV with the given five columns and seven rows; otherwise the problem."""
     return _table(text, "ID Country City Year Count", 7, ",")
 
 
 @constraint("custom:csv_special_character")
 def csv_with_quoted_field(text: str) -> str:
-    """Check that the response is CSV with the given five columns and fourteen rows.
+    """Return "" if the response is CSV with the given five columns and fourteen rows; otherwise the problem.
 
     A quoted field must have a special character.
     """
@@ -95,9 +110,9 @@ def csv_with_quoted_field(text: str) -> str:
 
 @constraint("custom:csv_quotes")
 def csv_in_quotes(text: str) -> str:
-    """Check that the response has fields with tabs between them, the given five columns and three rows.
+    """Return "" if the response has the given five columns and three rows; otherwise the problem.
 
-    Each field must be in double quotation marks.
+    Tabs separate the fields. Each field must be in double quotation marks.
     """
     problem = _table(text, "StudentID Subject Grade Semester Score", 3, "\t")
     if problem:
@@ -109,7 +124,10 @@ def csv_in_quotes(text: str) -> str:
 
 @constraint("custom:date_format_list")
 def dates_of_napoleon(text: str) -> str:
-    """Check that the response has dates in the life of Napoleon as YYYY-MM-DD, separated by commas."""
+    """Return "" if the response has dates in the life of Napoleon; otherwise the problem.
+
+    They must have the form YYYY-MM-DD and be separated by commas.
+    """
     for part in map(str.strip, text.strip().split(",")):
         if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", part):
             return f"{part[:40]!r} is not a date YYYY-MM-DD"

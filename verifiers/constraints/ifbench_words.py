@@ -1,4 +1,4 @@
-"""The kinds ``words`` and ``sentence`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833), by their ids."""
+"""Checks of the kinds ``words`` and ``sentence`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ PRIMES = frozenset({2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 
 
 @constraint("words:alphabet")
 def alphabet_loop(text: str) -> str:
-    """Check that each word begins with the next letter of the alphabet; "a" follows "z"."""
+    """Return "" if each word begins with the next letter of the alphabet; otherwise the problem.
+
+    After "z", the next letter is "a".
+    """
     first = [word[0] for word in bare_words(text.lower())]
     if not first or first[0] not in string.ascii_lowercase:
         return "the first word does not begin with a letter"
@@ -31,7 +34,7 @@ def alphabet_loop(text: str) -> str:
 
 @constraint("words:vowel")
 def three_vowels(text: str) -> str:
-    """Check that the response is one paragraph with at most three different vowels."""
+    """Return "" if the response is one paragraph with at most three different vowels; otherwise the problem."""
     if len(text.strip().split("\n")) > 1:
         return "the response has several paragraphs"
     used = set(text.lower()) & set("aeiou")
@@ -40,30 +43,31 @@ def three_vowels(text: str) -> str:
 
 @constraint("words:consonants")
 def consonant_clusters(text: str) -> str:
-    """Check that each word has two consonants together."""
+    """Return "" if each word has two consonants together; otherwise the problem."""
     without = [word for word in text.lower().split() if not CLUSTER.search(word)]
     return unless(not without, f"words without two consonants together: {', '.join(without[:3])}")
 
 
 @constraint("words:palindrome")
 def palindromes(text: str) -> str:
-    """Check that the response has at least ten palindromes of at least five characters."""
+    """Return "" if the response has at least ten palindromes of at least five characters; otherwise the problem."""
     found = [word for word in bare_words(text.lower()) if len(word) >= 5 and word == word[::-1]]
     return compare(len(found), "at least", 10, "palindromes of at least five characters")
 
 
 @constraint("words:prime_lengths")
 def prime_lengths(text: str) -> str:
-    """Check that the length of each word is a prime number."""
+    """Return "" if the length of each word is a prime number; otherwise the problem."""
     others = [word for word in bare_words(text) if len(word) not in PRIMES]
     return unless(not others, f"words whose length is not prime: {', '.join(others[:3])}")
 
 
 @constraint("words:start_verb")
 def starts_with_verb(text: str) -> str:
-    """Check that the response begins with a verb: a known one, or a word before an article or a pronoun ("Prove that").
+    """Return "" if the response begins with a verb; otherwise the problem.
 
-    Raises ``UndecidedError`` for other words that are not in the word lists.
+    A verb is a known verb, or a word before an article or a pronoun, as in "Prove that". Raises ``UndecidedError`` for
+    other words that are not in the word lists.
     """
     first, second = [*(token.lower() for token in tokens(text)), "", ""][:2]
     if first in VERBS or (first.isalpha() and first not in NO_VERBS and second in BEFORE_NOUN):
@@ -75,7 +79,7 @@ def starts_with_verb(text: str) -> str:
 
 @constraint("words:repeats")
 def few_repeats(text: str, small_n: int) -> str:
-    """Check that no word occurs more than ``small_n`` times."""
+    """Return "" if no word occurs more than ``small_n`` times; otherwise the problem."""
     counts = Counter(bare_words(text.lower()))
     word, most = counts.most_common(1)[0] if counts else ("", 0)
     return compare(most, "at most", small_n, f"times {word!r}")
@@ -83,7 +87,10 @@ def few_repeats(text: str, small_n: int) -> str:
 
 @constraint("words:odd_even_syllables")
 def odd_even_syllables(text: str) -> str:
-    """Check that words with odd and even numbers of syllables alternate. Syllables are estimated from the spelling."""
+    """Return "" if words with odd and even numbers of syllables alternate; otherwise the problem.
+
+    Syllables are estimated from the spelling.
+    """
     parities = [(word, syllables(word) % 2) for word in bare_words(text.lower())]
     same = next(((one, other) for (one, a), (other, b) in pairwise(parities) if a == b), None)
     return unless(same is None, f"{' and '.join(same or ())!r} have both odd or both even numbers of syllables")
@@ -91,7 +98,7 @@ def odd_even_syllables(text: str) -> str:
 
 @constraint("words:last_first")
 def last_word_is_next_first(text: str) -> str:
-    """Check that the last word of a sentence is the first word of the next one."""
+    """Return "" if the last word of a sentence is the first word of the next one; otherwise the problem."""
     used = [[word.lower() for word in stripped_words(sentence)] for sentence in sentences(text)]
     if not all(used):
         return "a sentence has no words"
@@ -103,7 +110,7 @@ def last_word_is_next_first(text: str) -> str:
 
 @constraint("words:paragraph_last_first")
 def paragraph_ends_as_it_begins(text: str) -> str:
-    """Check that each line ends with the word that it begins with."""
+    """Return "" if each line ends with the word that it begins with; otherwise the problem."""
     for line in lines(text):
         used = stripped_words(line.lower())
         if used and used[0] != used[-1]:
@@ -113,14 +120,14 @@ def paragraph_ends_as_it_begins(text: str) -> str:
 
 @constraint("words:no_consecutive")
 def no_consecutive_letters(text: str) -> str:
-    """Check that no two consecutive words begin with the same letter."""
+    """Return "" if no two consecutive words begin with the same letter; otherwise the problem."""
     same = next((pair for pair in pairwise(bare_words(text.lower())) if pair[0][0] == pair[1][0]), None)
     return unless(same is None, f"{' '.join(same or ())!r} begin with the same letter")
 
 
 @constraint("words:keywords_specific_position")
 def keyword_at_position(text: str, keyword: str, n: int, m: int) -> str:
-    """Check that the m-th word of the n-th sentence is the keyword."""
+    """Return "" if the m-th word of the n-th sentence is the keyword; otherwise the problem."""
     parts = sentences(text)
     used = [token for token in tokens(parts[n - 1]) if token[0].isalnum()] if 0 < n <= len(parts) else []
     if not 0 < m <= len(used):
@@ -130,7 +137,7 @@ def keyword_at_position(text: str, keyword: str, n: int, m: int) -> str:
 
 @constraint("words:words_position")
 def keyword_at_both_ends(text: str, keyword: str) -> str:
-    """Check that the second word and the second to last word are the keyword."""
+    """Return "" if the second word and the second to last word are the keyword; otherwise the problem."""
     used = [token.lower() for token in tokens(text)]
     used = used[:-1] if used and used[-1] in string.punctuation else used
     if len(used) < 2:
@@ -141,7 +148,7 @@ def keyword_at_both_ends(text: str, keyword: str) -> str:
 
 @constraint("sentence:alliteration_increment")
 def more_alliteration(text: str) -> str:
-    """Check that each sentence has more alliterative words in a row than the one before."""
+    """Return "" if each sentence has more alliterative words in a row than the one before; otherwise the problem."""
     counts = [_alliterative(sentence) for sentence in sentences(text)]
     grows = all(one < other for one, other in pairwise(counts))
     return unless(grows, f"alliterative words per sentence: {', '.join(map(str, counts))}")
@@ -156,7 +163,7 @@ def _alliterative(sentence: str) -> int:
 
 @constraint("sentence:increment")
 def more_words(text: str, small_n: int) -> str:
-    """Check that each sentence has exactly ``small_n`` words more than the one before."""
+    """Return "" if each sentence has exactly ``small_n`` words more than the one before; otherwise the problem."""
     counts = [len(bare_words(sentence)) for sentence in sentences(text)]
     grows = all(other - one == small_n for one, other in pairwise(counts))
     return unless(grows, f"words per sentence: {', '.join(map(str, counts))}; expected {small_n} more each time")
@@ -164,7 +171,7 @@ def more_words(text: str, small_n: int) -> str:
 
 @constraint("sentence:keyword")
 def keyword_in_sentence(text: str, word: str, N: int) -> str:
-    """Check that the N-th sentence has the keyword."""
+    """Return "" if the N-th sentence has the keyword; otherwise the problem."""
     parts = sentences(text)
     if len(parts) < N:
         return f"there are {len(parts)} sentences; expected at least {N}"

@@ -1,4 +1,4 @@
-"""The 25 kinds of instructions of IFEval (Zhou et al. 2023, arXiv:2311.07911), by their ids."""
+"""Checks of the 25 kinds of instructions of IFEval (Zhou et al. 2023, arXiv:2311.07911)."""
 
 from __future__ import annotations
 
@@ -27,58 +27,64 @@ CHOICES = {
 
 @constraint("keywords:existence")
 def keywords_exist(text: str, keywords: Sequence[str]) -> str:
-    """Check that all keywords occur, in upper or lower case."""
+    """Return "" if all keywords occur; otherwise the problem. Upper and lower case are equal."""
     missing = [keyword for keyword in keywords if keyword.lower() not in text.lower()]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
 
 @constraint("keywords:frequency")
 def keyword_frequency(text: str, keyword: str, frequency: int, relation: str) -> str:
-    """Check that the keyword occurs as often as ``frequency`` and ``relation`` require, in upper or lower case."""
+    """Return "" if the keyword occurs as often as ``frequency`` and ``relation`` require; otherwise the problem.
+
+    Upper and lower case are equal.
+    """
     return compare(text.lower().count(keyword.strip().lower()), relation, frequency, f"times {keyword!r}")
 
 
 @constraint("keywords:forbidden_words")
 def no_forbidden_words(text: str, forbidden_words: Sequence[str]) -> str:
-    """Check that no forbidden word occurs as a whole word, in upper or lower case."""
+    """Return "" if no forbidden word occurs; otherwise the problem. Only whole words count, in any case."""
     used = [word for word in forbidden_words if re.search(whole(word), text, re.IGNORECASE)]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
 
 @constraint("ja:keywords:forbidden_words")
 def no_forbidden_words_ja(text: str, forbidden_words: Sequence[str]) -> str:
-    """Check that no forbidden word occurs. Japanese has no spaces between words."""
+    """Return "" if no forbidden word occurs; otherwise the problem. Japanese has no spaces between words."""
     used = [word for word in forbidden_words if word in text]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
 
 @constraint("keywords:letter_frequency")
 def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: str) -> str:
-    """Check that the character occurs as often as ``let_frequency`` and ``let_relation`` require, in any case."""
+    """Return "" if the character occurs as often as required; otherwise the problem.
+
+    ``let_frequency`` and ``let_relation`` are the requirement. Upper and lower case are equal.
+    """
     return compare(text.lower().count(letter.lower()), let_relation, let_frequency, f"times {letter!r}")
 
 
 @constraint("language:response_language")
 def response_language(text: str, language: str) -> str:
-    """Check that the whole response is in the language (ISO 639-1)."""
+    """Return "" if the whole response is in the language (ISO 639-1); otherwise the problem."""
     return written_in(text, language)
 
 
 @constraint("length_constraints:number_sentences")
 def number_of_sentences(text: str, num_sentences: int, relation: str) -> str:
-    """Check that the response has as many sentences as ``num_sentences`` and ``relation`` require."""
+    """Return "" if the response has the required number of sentences; otherwise the problem."""
     return compare(len(sentences(text)), relation, num_sentences, "sentences")
 
 
 @constraint("length_constraints:number_words")
 def number_of_words(text: str, num_words: int, relation: str) -> str:
-    """Check that the response has as many words as ``num_words`` and ``relation`` require."""
+    """Return "" if the response has the required number of words; otherwise the problem."""
     return compare(len(counted_words(text)), relation, num_words, "words")
 
 
 @constraint("length_constraints:number_paragraphs")
 def number_of_paragraphs(text: str, num_paragraphs: int) -> str:
-    """Check that the response has ``num_paragraphs`` paragraphs, separated by ``***``."""
+    """Return "" if the response has ``num_paragraphs`` paragraphs, separated by ``***``; otherwise the problem."""
     parts = [part.strip() for part in re.split(r"\s?\*\*\*\s?", text)]
     if not all(parts[1:-1]):
         return "an empty paragraph between two separators ***"
@@ -87,7 +93,7 @@ def number_of_paragraphs(text: str, num_paragraphs: int) -> str:
 
 @constraint("length_constraints:nth_paragraph_first_word")
 def first_word_of_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> str:
-    """Check that the response has ``num_paragraphs`` paragraphs, and the n-th begins with ``first_word``.
+    """Return "" if the n-th of ``num_paragraphs`` paragraphs begins with ``first_word``; otherwise the problem.
 
     Blank lines separate the paragraphs.
     """
@@ -103,13 +109,19 @@ def first_word_of_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, 
 
 @constraint("detectable_content:number_placeholders")
 def number_of_placeholders(text: str, num_placeholders: int, relation: str = "at least") -> str:
-    """Check that the response has the required number of placeholders in square brackets, such as [address]."""
+    """Return "" if the response has the required number of placeholders; otherwise the problem.
+
+    Placeholders are in square brackets, such as [address].
+    """
     return compare(len(re.findall(r"\[[^\n\[\]]*\]", text)), relation, num_placeholders, "placeholders")
 
 
 @constraint("detectable_content:postscript")
 def postscript(text: str, postscript_marker: str) -> str:
-    """Check that a postscript begins with the marker. P.S. and P.P.S may contain spaces, and be in any case."""
+    """Return "" if a postscript begins with the marker; otherwise the problem.
+
+    P.S. and P.P.S are found in upper or lower case, also with spaces between the letters.
+    """
     letters = re.fullmatch(r"((?:P\.\s?)+S)\.?", postscript_marker.strip(), re.IGNORECASE)
     if letters:
         pattern = r"\.\s?".join(letter for letter in letters.group(1).lower() if letter.isalpha())
@@ -121,7 +133,7 @@ def postscript(text: str, postscript_marker: str) -> str:
 
 @constraint("detectable_format:number_bullet_lists")
 def number_of_bullets(text: str, num_bullets: int) -> str:
-    """Check that the response has exactly ``num_bullets`` Markdown bullets."""
+    """Return "" if the response has exactly ``num_bullets`` Markdown bullets; otherwise the problem."""
     lines = re.findall(r"(?m)^[^\S\n]*\*[^*].*$", text) + re.findall(r"(?m)^[^\S\n]*-(?!\d).*$", text)
     bullets = [line for line in lines if not RULE.fullmatch(line)]
     return compare(len(bullets), "exactly", num_bullets, "bullets")
@@ -129,25 +141,25 @@ def number_of_bullets(text: str, num_bullets: int) -> str:
 
 @constraint("detectable_format:constrained_response")
 def one_of_three_answers(text: str) -> str:
-    """Check that the response contains one of the three allowed answers."""
+    """Return "" if the response contains one of the three allowed answers; otherwise the problem."""
     return _one_of(text, CHOICES["en"])
 
 
 @constraint("es:detectable_format:constrained_response")
 def one_of_three_answers_es(text: str) -> str:
-    """Check that the response contains one of the three allowed answers in Spanish."""
+    """Return "" if the response contains one of the three allowed answers in Spanish; otherwise the problem."""
     return _one_of(text, CHOICES["es"])
 
 
 @constraint("fr:detectable_format:constrained_response")
 def one_of_three_answers_fr(text: str) -> str:
-    """Check that the response contains one of the three allowed answers in French."""
+    """Return "" if the response contains one of the three allowed answers in French; otherwise the problem."""
     return _one_of(text.lower(), tuple(choice.lower() for choice in CHOICES["fr"]))
 
 
 @constraint("ja:detectable_format:constrained_response")
 def one_of_three_answers_ja(text: str) -> str:
-    """Check that the response contains one of the three allowed answers in Japanese."""
+    """Return "" if the response contains one of the three allowed answers in Japanese; otherwise the problem."""
     return _one_of(text, CHOICES["ja"])
 
 
@@ -157,26 +169,35 @@ def _one_of(text: str, choices: Sequence[str]) -> str:
 
 @constraint("detectable_format:number_highlighted_sections")
 def number_of_highlights(text: str, num_highlights: int, relation: str = "at least") -> str:
-    """Check that the response has the required number of highlighted Markdown parts, such as *part*."""
+    """Return "" if the response has the required number of highlighted parts; otherwise the problem.
+
+    These are in Markdown, such as *part*.
+    """
     found = [one for one in HIGHLIGHT.finditer(text) if (one.group(1) or one.group(2) or "").strip()]
     return compare(len(found), relation, num_highlights, "highlighted parts")
 
 
 @constraint("detectable_format:multiple_sections")
 def number_of_sections(text: str, section_spliter: str, num_sections: int, relation: str = "at least") -> str:
-    """Check that the response has the required number of sections, each starting with a word and number (Section 1)."""
+    """Return "" if the response has the required number of sections; otherwise the problem.
+
+    A section begins with the word and a number, such as Section 1.
+    """
     found = re.findall(rf"{re.escape(section_spliter.strip())}\s?\d+", text)
     return compare(len(found), relation, num_sections, f"sections that begin with {section_spliter!r} and a number")
 
 
 @constraint("detectable_format:json_format")
 def is_json(text: str) -> str:
-    """Check that the whole response is JSON; a Markdown fence around it is allowed."""
+    """Return "" if the whole response is JSON; otherwise the problem. A Markdown fence around it is allowed."""
     return json_problem(FENCE.sub("", text.strip()).strip())
 
 
 def json_problem(text: str) -> str:
-    """Return why ``text`` is not JSON with one meaning; "" if it is. Raises ``UndecidedError`` if it cannot be read."""
+    """Return why ``text`` is not JSON, or has a repeated key; "" if it is valid.
+
+    Raises ``UndecidedError`` if Python cannot read it.
+    """
     try:
         parse(text, "json", {})
     except SyntaxProblemError as error:
@@ -188,14 +209,14 @@ def json_problem(text: str) -> str:
 
 @constraint("detectable_format:title")
 def has_title(text: str) -> str:
-    """Check that the response has a title in double angular brackets."""
+    """Return "" if the response has a title in double angular brackets; otherwise the problem."""
     titles = [line.partition("<<")[2].rpartition(">>")[0] for line in text.split("\n")]
     return unless(any(title.strip("<> \t") for title in titles), "there is no title in << >>")
 
 
 @constraint("combination:two_responses")
 def two_responses(text: str) -> str:
-    """Check that the response has two different answers, separated by six asterisks."""
+    """Return "" if the response has two different answers, separated by six asterisks; otherwise the problem."""
     parts = [part.strip() for part in text.split("******")]
     answers = [part for part in parts if part]
     if not all(parts[1:-1]):
@@ -206,21 +227,24 @@ def two_responses(text: str) -> str:
 
 @constraint("combination:repeat_prompt")
 def repeats_prompt(text: str, prompt_to_repeat: str) -> str:
-    """Check that the response begins with the request, in upper or lower case."""
+    """Return "" if the response begins with the request; otherwise the problem. Upper and lower case are equal."""
     begins = text.strip().lower().startswith(prompt_to_repeat.strip().lower())
     return unless(begins, "the response does not begin with the request")
 
 
 @constraint("startend:end_checker")
 def ends_with_phrase(text: str, end_phrase: str) -> str:
-    """Check that the response ends with the phrase, in any case. Quotation marks around the response are allowed."""
+    """Return "" if the response ends with the phrase; otherwise the problem. Upper and lower case are equal.
+
+    Quotation marks around the response are allowed.
+    """
     ends = text.strip().strip(DOUBLE_QUOTES).lower().endswith(end_phrase.strip().lower())
     return unless(ends, f"the response ends with {text.strip()[-60:]!r}")
 
 
 @constraint("startend:quotation")
 def in_quotation_marks(text: str) -> str:
-    """Check that the whole response is in double quotation marks."""
+    """Return "" if the whole response is in double quotation marks; otherwise the problem."""
     text = text.strip()
     inside = text[1:-1].strip()
     wrapped = bool(inside) and text[0] in DOUBLE_QUOTES and text[-1] in DOUBLE_QUOTES
@@ -229,20 +253,20 @@ def in_quotation_marks(text: str) -> str:
 
 @constraint("change_case:capital_word_frequency")
 def capital_words(text: str, capital_frequency: int, capital_relation: str) -> str:
-    """Check that the response has the required number of words in capital letters."""
+    """Return "" if the response has the required number of words in capital letters; otherwise the problem."""
     found = [token for token in tokens(text) if token.isupper()]
     return compare(len(found), capital_relation, capital_frequency, "words in capital letters")
 
 
 @constraint("change_case:english_capital")
 def english_capitals(text: str) -> str:
-    """Check that the response is in English and has no lower-case letter."""
+    """Return "" if the response is in English and has no lower-case letter; otherwise the problem."""
     return all_upper(text) or not_in_other_language(text, "en")
 
 
 @constraint("change_case:english_lowercase")
 def english_lowercase(text: str) -> str:
-    """Check that the response is in English and has no capital letter."""
+    """Return "" if the response is in English and has no capital letter; otherwise the problem."""
     return all_lower(text) or not_in_other_language(text, "en")
 
 
@@ -258,6 +282,6 @@ def all_lower(text: str) -> str:
 
 @constraint("punctuation:no_comma")
 def no_comma(text: str) -> str:
-    """Check that the response has no comma."""
+    """Return "" if the response has no comma; otherwise the problem."""
     commas = re.findall(r"[,，､、،﹐﹑]", text)
     return unless(not commas, f"{len(commas)} commas")

@@ -1,4 +1,4 @@
-"""The 29 kinds of IFTrain (Pyatkin et al. 2025, arXiv:2507.02833), which Nemotron's and Tülu's rows use."""
+"""Checks of the 29 kinds of IFTrain (Pyatkin et al. 2025, arXiv:2507.02833), which rows of Nemotron and Tülu use."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def _times(text: str, keyword: str) -> int:
 
 @constraint("keywords:word_once")
 def word_once(text: str, keyword: str) -> str:
-    """Check that the keyword occurs exactly once."""
+    """Return "" if the keyword occurs exactly once; otherwise the problem."""
     return compare(_times(text, keyword), "exactly", 1, f"times {keyword!r}")
 
 
 @constraint("keywords:word_count_different_numbers")
 def word_often(text: str, keyword: str, frequency: int, relation: str) -> str:
-    """Check that the keyword occurs as often as ``frequency`` and ``relation`` require."""
+    """Return "" if the keyword occurs as often as ``frequency`` and ``relation`` require; otherwise the problem."""
     return compare(_times(text, keyword), relation, frequency, f"times {keyword!r}")
 
 
 @constraint("keywords:exclude_word_harder")
 def word_excluded(text: str, keyword: str) -> str:
-    """Check that the keyword does not occur."""
+    """Return "" if the keyword does not occur; otherwise the problem."""
     return unless(not _times(text, keyword), f"the response has {keyword!r}")
 
 
 @constraint("keywords:no_adjacent_consecutive")
 def no_adjacent_letters(text: str) -> str:
-    """Check that no two adjacent words begin with consecutive letters of the alphabet."""
+    """Return "" if no two adjacent words begin with consecutive letters of the alphabet; otherwise the problem."""
     first = [word[0] for word in bare_words(text.lower())]
     found = next((one + other for one, other in pairwise(first) if ord(other) - ord(one) == 1), "")
     return unless(not found, f"two adjacent words begin with {' and '.join(found)}")
@@ -47,65 +47,68 @@ def no_adjacent_letters(text: str) -> str:
 
 @constraint("keywords:palindrome")
 def has_palindrome(text: str) -> str:
-    """Check that the response has a palindrome of at least two letters."""
+    """Return "" if the response has a palindrome of at least two letters; otherwise the problem."""
     found = any(len(word) > 1 and word == word[::-1] for word in bare_words(text.lower()))
     return unless(found, "there is no palindrome")
 
 
 @constraint("keywords:start_end")
 def starts_and_ends_alike(text: str) -> str:
-    """Check that the first word of the response is also its last word."""
+    """Return "" if the first word of the response is also its last word; otherwise the problem."""
     used = bare_words(text.lower())
     return unless(used and used[0] == used[-1], "the first and the last word are different")
 
 
 @constraint("letters:letter_counting")
 def letters_counted(text: str, N: int, relation: str) -> str:
-    """Check that the response has as many letters as ``N`` and ``relation`` require."""
+    """Return "" if the response has as many letters as ``N`` and ``relation`` require; otherwise the problem."""
     return compare(sum(char.isalpha() for char in text), relation, N, "letters")
 
 
 @constraint("letters:letter_counting2")
 def letter_counted(text: str, letter: str, let_frequency: int, let_relation: str) -> str:
-    """Check that the letter occurs as often as ``let_frequency`` and ``let_relation`` require, in any case."""
+    """Return "" if the letter occurs as often as required; otherwise the problem.
+
+    ``let_frequency`` and ``let_relation`` are the requirement. Upper and lower case are equal.
+    """
     return compare(text.lower().count(letter.strip().lower()), let_relation, let_frequency, f"times {letter!r}")
 
 
 @constraint("paragraphs:paragraphs")
 def two_paragraphs(text: str) -> str:
-    """Check that the response has two paragraphs, separated by ``***``."""
+    """Return "" if the response has two paragraphs, separated by ``***``; otherwise the problem."""
     return number_of_paragraphs(text, 2)
 
 
 @constraint("paragraphs:paragraphs2")
 def two_paragraphs_by_lines(text: str) -> str:
-    """Check that the response has two paragraphs, separated by a blank line."""
+    """Return "" if the response has two paragraphs, separated by a blank line; otherwise the problem."""
     return compare(len(paragraphs(text)), "exactly", 2, "paragraphs")
 
 
 @constraint("first_word:first_word_sent")
 def sentences_begin_with(text: str, first_word: str) -> str:
-    """Check that each sentence begins with the word."""
+    """Return "" if each sentence begins with the word; otherwise the problem."""
     others = [one for one in sentences(text) if (words(one.lower()) or [""])[0] != first_word.strip().lower()]
     return unless(not others, f"{len(others)} sentences do not begin with {first_word!r}")
 
 
 @constraint("first_word:first_word_answer")
 def response_begins_with(text: str, first_word: str) -> str:
-    """Check that the response begins with the word."""
+    """Return "" if the response begins with the word; otherwise the problem."""
     return unless((words(text.lower()) or [""])[0] == first_word.strip().lower(), f"it begins with {text[:30]!r}")
 
 
 @constraint("last_word:last_word_sent")
 def sentences_end_with(text: str, last_word: str) -> str:
-    """Check that each sentence ends with the word."""
+    """Return "" if each sentence ends with the word; otherwise the problem."""
     others = [one for one in sentences(text) if (words(one.lower()) or [""])[-1] != last_word.strip().lower()]
     return unless(not others, f"{len(others)} sentences do not end with {last_word!r}")
 
 
 @constraint("last_word:last_word_answer")
 def response_ends_with(text: str, last_word: str) -> str:
-    """Check that the response ends with the word."""
+    """Return "" if the response ends with the word; otherwise the problem."""
     return unless((words(text.lower()) or [""])[-1] == last_word.strip().lower(), f"it ends with {text[-30:]!r}")
 
 
@@ -114,7 +117,10 @@ INSIDE = r"(?:(?!<<|>>)\S)++"  # a word inside << >>
 
 @constraint("detectable_format:bigram_wrapping")
 def bigrams_wrapped(text: str) -> str:
-    """Check that each pair of words is in double angular brackets, such as <<I am>> <<at home>>."""
+    """Return "" if each pair of words is in double angular brackets; otherwise the problem.
+
+    An example is <<I am>> <<at home>>.
+    """
     wrapped = re.fullmatch(rf"(?:\s*+<<{INSIDE}(?:\s++{INSIDE})?>>[.,!?;:]?)+\s*", text)
     singles = len(re.findall(rf"<<{INSIDE}>>", text))
     return unless(wrapped and singles <= 1, "not every pair of words is in << >>")
@@ -122,14 +128,14 @@ def bigrams_wrapped(text: str) -> str:
 
 @constraint("detectable_format:square_brackets")
 def words_in_brackets(text: str) -> str:
-    """Check that each word is in square brackets."""
+    """Return "" if each word is in square brackets; otherwise the problem."""
     others = [part for part in text.split() if not re.fullmatch(r"\[[^\[\]]+\][.,!?;:]?", part)]
     return unless(not others, f"words that are not in [ ]: {', '.join(others[:3])}")
 
 
 @constraint("detectable_format:sentence_hyphens")
 def sentences_with_hyphens(text: str) -> str:
-    """Check that the sentences are separated by hyphens, without spaces between them."""
+    """Return "" if the sentences are separated by hyphens, without spaces between them; otherwise the problem."""
     spaced = re.search(r"[.!?][\"')\]]*\s+-?\S|[.!?]-\s", text.strip())
     joined = re.search(r"[.!?]-\S", text) or len(sentences(text)) < 2
     return unless(joined and not spaced, "the sentences are not separated by hyphens only")
@@ -137,7 +143,10 @@ def sentences_with_hyphens(text: str) -> str:
 
 @constraint("copy:repeat_phrase")
 def phrase_repeated(text: str, phrase: str, small_n: int) -> str:
-    """Check that the phrase occurs ``small_n`` times, each time with one of its middle words changed."""
+    """Return "" if the phrase occurs ``small_n`` times with one word changed; otherwise the problem.
+
+    Each occurrence has exactly one changed word, between the first and the last word.
+    """
     used = phrase.split()
     if len(used) < 3:
         raise ValueError("the phrase has fewer than three words")
@@ -152,13 +161,13 @@ def phrase_repeated(text: str, phrase: str, small_n: int) -> str:
 
 @constraint("copy:copy", "copy:copying_simple")
 def request_copied(text: str, prompt_to_repeat: str) -> str:
-    """Check that the response is the request."""
+    """Return "" if the response is the request; otherwise the problem."""
     return unless(text.strip().lower() == prompt_to_repeat.strip().lower(), "the response is not the request")
 
 
 @constraint("copy:copying_multiple")
 def request_copied_often(text: str, prompt_to_repeat: str, N: int) -> str:
-    """Check that the response is the request N times, separated by six asterisks."""
+    """Return "" if the response is the request N times, separated by six asterisks; otherwise the problem."""
     parts = [part.strip().lower() for part in text.strip().split("******")]
     parts = [part for part in parts if part]
     problem = compare(len(parts), "exactly", N, "copies separated by ******")
@@ -167,7 +176,7 @@ def request_copied_often(text: str, prompt_to_repeat: str, N: int) -> str:
 
 @constraint("new:copy_span_idx")
 def span_copied(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """Check that the response is the part of the request between two positions of characters.
+    """Return "" if the response is the part of the request between two positions of characters; otherwise the problem.
 
     Raises ``UndecidedError`` if the response is right only with or only without the last character.
     """
@@ -180,13 +189,16 @@ def span_copied(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> s
 
 @constraint("count:lowercase_counting")
 def few_lowercase_words(text: str, N: int) -> str:
-    """Check that at most N words are in lower case."""
+    """Return "" if at most N words are in lower case; otherwise the problem."""
     return compare(sum(word.islower() for word in words(text)), "at most", N, "words in lower case")
 
 
 @constraint("count:counting_composition")
 def composed_paragraphs(text: str, n_sent: int, n_words: int) -> str:
-    """Check that there are three paragraphs of ``n_sent`` sentences of ``n_words`` words, separated by ``***``."""
+    """Return "" if the response has three paragraphs of the required size; otherwise the problem.
+
+    Each has ``n_sent`` sentences of ``n_words`` words. ``***`` separates the paragraphs.
+    """
     parts = [part for part in re.split(r"\s?\*\s?\*\s?\*\s?", text) if part.strip()]
     problem = compare(len(parts), "exactly", 3, "paragraphs separated by ***")
     for part in parts:
@@ -199,7 +211,7 @@ def composed_paragraphs(text: str, n_sent: int, n_words: int) -> str:
 
 @constraint("count:count_unique")
 def no_word_twice(text: str) -> str:
-    """Check that no word occurs twice."""
+    """Return "" if no word occurs twice; otherwise the problem."""
     counts = Counter(bare_words(text.lower()))
     word, most = counts.most_common(1)[0] if counts else ("", 1)
     return compare(most, "exactly", 1, f"times {word!r}")
@@ -207,18 +219,18 @@ def no_word_twice(text: str) -> str:
 
 @constraint("count:count_increment_word")
 def one_once_other_twice(text: str, keyword1: str, keyword2: str) -> str:
-    """Check that the first keyword occurs once, the second one twice."""
+    """Return "" if the first keyword occurs once, the second one twice; otherwise the problem."""
     problem = compare(_times(text, keyword1), "exactly", 1, f"times {keyword1!r}")
     return problem or compare(_times(text, keyword2), "exactly", 2, f"times {keyword2!r}")
 
 
 @constraint("punctuation:punctuation_dot")
 def no_dots(text: str) -> str:
-    """Check that the response has no dots."""
+    """Return "" if the response has no dots; otherwise the problem."""
     return unless("." not in text, f"{text.count('.')} dots")
 
 
 @constraint("punctuation:punctuation_exclamation")
 def no_exclamation_marks(text: str) -> str:
-    """Check that the response has no exclamation marks."""
+    """Return "" if the response has no exclamation marks; otherwise the problem."""
     return unless("!" not in text, f"{text.count('!')} exclamation marks")

@@ -1,4 +1,4 @@
-"""Constraints of M-IFEval for Japanese."""
+"""Checks of the constraints of M-IFEval for Japanese."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ SENTENCE_END = re.compile(r"[。！？!?\n]+")
 
 @constraint("length_constraints:number_letters")
 def number_of_characters(text: str, num_letters: int, relation: str) -> str:
-    """Check that the response has as many characters as ``num_letters`` and ``relation`` require."""
+    """Return "" if the response has the required number of characters; otherwise the problem."""
     return compare(len(text.strip()), relation, num_letters, "characters")
 
 
 @constraint("letters:kanji")
 def number_of_kanji(text: str, kanji_limit: int, relation: str) -> str:
-    """Check that the response has as many kanji as ``kanji_limit`` and ``relation`` require."""
+    """Return "" if the response has the required number of kanji; otherwise the problem."""
     return compare(len(re.findall(f"[{KANJI}]", text)), relation, kanji_limit, "kanji")
 
 
 @constraint("letters:furigana")
 def kanji_with_furigana(text: str) -> str:
-    """Check that each run of kanji is followed by its reading in full-width brackets."""
+    """Return "" if each run of kanji is followed by its reading in full-width brackets; otherwise the problem."""
     runs = re.findall(f"[{KANJI}]+(（[ぁ-ん]+）)?", text)
     return unless(all(runs), f"{runs.count('')} runs of kanji have no reading in （ ）")
 
 
 @constraint("letters:kansuuji")
 def numbers_in_kanji(text: str) -> str:
-    """Check that the response has no Arabic digits."""
+    """Return "" if the response has no Arabic digits; otherwise the problem."""
     return unless(not re.search(r"[0-9０-９]", text), "the response has Arabic digits")
 
 
 @constraint("letters:no_hiragana")
 def no_hiragana(text: str) -> str:
-    """Check that the response has no hiragana."""
+    """Return "" if the response has no hiragana; otherwise the problem."""
     return unless(not re.search(f"[{HIRAGANA}]", text), "the response has hiragana")
 
 
 @constraint("letters:no_katakana")
 def no_katakana(text: str) -> str:
-    """Check that the response has no katakana."""
+    """Return "" if the response has no katakana; otherwise the problem."""
     return unless(not re.search(f"[{KATAKANA}]", text), "the response has katakana")
 
 
 @constraint("letters:hiragana_only")
 def hiragana_only(text: str) -> str:
-    """Check that all letters of the response are hiragana."""
+    """Return "" if all letters of the response are hiragana; otherwise the problem."""
     return _only(text, lambda char: re.match(f"[{HIRAGANA}ー]", char) is not None, "hiragana")
 
 
 @constraint("letters:katakana_only")
 def katakana_only(text: str) -> str:
-    """Check that all letters of the response are katakana."""
+    """Return "" if all letters of the response are katakana; otherwise the problem."""
     return _only(text, lambda char: re.match(f"[{KATAKANA}ー・]", char) is not None, "katakana")
 
 
@@ -71,33 +71,36 @@ def _only(text: str, allowed: Callable[[str], bool], script: str) -> str:
 
 @constraint("punctuation:no_period")
 def no_full_stop(text: str) -> str:
-    """Check that the response has no 。."""
+    """Return "" if the response has no 。; otherwise the problem."""
     return unless("。" not in text, f"{text.count('。')} times 。")
 
 
 @constraint("ja:punctuation:no_comma")
 def no_japanese_comma(text: str) -> str:
-    """Check that the response has no 、."""
+    """Return "" if the response has no 、; otherwise the problem."""
     return unless("、" not in text, f"{text.count('、')} times 、")
 
 
 @constraint("ja:startend:quotation")
 def in_corner_brackets(text: str) -> str:
-    """Check that the whole response is in corner brackets."""
+    """Return "" if the whole response is in corner brackets; otherwise the problem."""
     text = text.strip()
     return unless(len(text) > 1 and text[0] == "「" and text[-1] == "」", "the response is not in 「 」")
 
 
 @constraint("ja:startend:end_checker")
 def ends_with_japanese_phrase(text: str, end_phrase: str) -> str:
-    """Check that the response ends with the phrase. Corner brackets around the response are allowed."""
+    """Return "" if the response ends with the phrase; otherwise the problem.
+
+    Corner brackets around the response are allowed.
+    """
     ends = text.strip().strip("」』").endswith(end_phrase.strip().strip("」』"))
     return unless(ends, f"the response ends with {text.strip()[-40:]!r}")
 
 
 @constraint("startend:sentence_unified_end")
 def sentences_end_alike(text: str, ending: str) -> str:
-    """Check that each sentence ends with the word."""
+    """Return "" if each sentence ends with the word; otherwise the problem."""
     parts = [part.strip() for part in SENTENCE_END.split(text) if re.search(r"\w", part)]
     others = [part for part in parts if not part.endswith(ending)]
     return unless(not others, f"{len(others)} sentences do not end with {ending!r}")
@@ -105,39 +108,42 @@ def sentences_end_alike(text: str, ending: str) -> str:
 
 @constraint("ja:detectable_format:title")
 def has_japanese_title(text: str) -> str:
-    """Check that the response has a title in double corner brackets."""
+    """Return "" if the response has a title in double corner brackets; otherwise the problem."""
     titles = [line.partition("『")[2].rpartition("』")[0] for line in text.split("\n")]
     return unless(any(title.strip("『』 \u3000") for title in titles), "there is no title in 『 』")
 
 
 @constraint("ja:detectable_format:number_highlighted_sections")
 def number_of_japanese_highlights(text: str, num_highlights: int, relation: str = "at least") -> str:
-    """Check that the response has the required number of highlighted parts in 《 》."""
+    """Return "" if the response has the required number of highlighted parts in 《 》; otherwise the problem."""
     return compare(len(re.findall(r"《[^\n《》]+》", text)), relation, num_highlights, "parts in 《 》")
 
 
 @constraint("ja:detectable_format:number_bullet_lists")
 def number_of_japanese_bullets(text: str, num_bullets: int) -> str:
-    """Check that the response has exactly ``num_bullets`` bullets ・."""
+    """Return "" if the response has exactly ``num_bullets`` bullets ・; otherwise the problem."""
     return compare(len(re.findall(r"(?m)^[^\S\n]*・[^・].*$", text)), "exactly", num_bullets, "bullets ・")
 
 
 @constraint("detectable_format:number_numbered_lists")
 def number_of_numbered_items(text: str, num_items: int) -> str:
-    """Check that the response has exactly ``num_items`` numbered items, such as "1. item"."""
+    """Return "" if the response has exactly ``num_items`` numbered items, such as "1. item"; otherwise the problem."""
     return compare(len(re.findall(r"(?m)^[^\S\n]*\d+\.\s.*$", text)), "exactly", num_items, "numbered items")
 
 
 @constraint("ja:detectable_format:multiple_sections")
 def number_of_japanese_sections(text: str, section_spliter: str, num_sections: int) -> str:
-    """Check that the response has ``num_sections`` sections such as 第1章, with digits or kanji numerals."""
+    """Return "" if the response has ``num_sections`` sections such as 第1章; otherwise the problem.
+
+    The number is in digits or in kanji.
+    """
     found = re.findall(rf"[0-9０-９一二三四五六七八九十百]\s?{re.escape(section_spliter)}", text)
     return compare(len(found), "at least", num_sections, f"sections with {section_spliter!r} and a number")
 
 
 @constraint("ja:length_constraints:nth_paragraph_first_word")
 def first_word_of_japanese_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> str:
-    """Check that the response has ``num_paragraphs`` paragraphs, and the n-th begins with ``first_word``.
+    """Return "" if the n-th of ``num_paragraphs`` paragraphs begins with ``first_word``; otherwise the problem.
 
     Blank lines separate the paragraphs.
     """
@@ -151,7 +157,7 @@ def first_word_of_japanese_paragraph(text: str, num_paragraphs: int, nth_paragra
 
 @constraint("detectable_format:nominal_ending")
 def nominal_endings(text: str, count: int) -> str:
-    """Check that at least ``count`` sentences end with a noun.
+    """Return "" if at least ``count`` sentences end with a noun; otherwise the problem.
 
     A sentence that ends with kanji or katakana ends with a noun. Raises ``UndecidedError`` if sentences that end with
     hiragana could make the difference.

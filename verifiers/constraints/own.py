@@ -1,4 +1,4 @@
-"""Further constraints, for rows of your own. ``docs/constraints.md`` lists them.
+"""Checks of further constraints, for your own rows. ``docs/constraints.md`` lists the constraints.
 
 ``min``, ``max`` and ``exactly`` bound a count; at least one of them must be given.
 """
@@ -54,14 +54,14 @@ _count("highlights", lambda text: len(re.findall(r"\*\*[^\n*]+\*\*|(?<!\*)\*[^\s
 
 @constraint("contains")
 def contains(text: str, texts: Sequence[str], whole_words: bool = False, ignore_case: bool = True) -> str:
-    """Check that all ``texts`` occur."""
+    """Return "" if all ``texts`` occur; otherwise the problem."""
     missing = [one for one in texts if not _times(text, one, whole_words, ignore_case)]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
 
 @constraint("forbids")
 def forbids(text: str, texts: Sequence[str], whole_words: bool = True, ignore_case: bool = True) -> str:
-    """Check that none of the ``texts`` occurs."""
+    """Return "" if none of the ``texts`` occurs; otherwise the problem."""
     used = [one for one in texts if _times(text, one, whole_words, ignore_case)]
     return unless(not used, f"forbidden: {', '.join(used)}")
 
@@ -76,7 +76,7 @@ def counts(
     whole_words: bool = False,
     ignore_case: bool = True,
 ) -> str:
-    """Check that the text occurs as often as ``min``, ``max`` and ``exactly`` allow."""
+    """Return "" if the text occurs as often as ``min``, ``max`` and ``exactly`` allow; otherwise the problem."""
     return between(_times(response, text, whole_words, ignore_case), f"times {text!r}", min, max, exactly)
 
 
@@ -89,7 +89,7 @@ def _times(text: str, part: str, whole_words: bool, ignore_case: bool) -> int:
 
 @constraint("starts")
 def starts(response: str, text: str, ignore_case: bool = False) -> str:
-    """Check that the response begins with the text. White space before it is allowed."""
+    """Return "" if the response begins with the text; otherwise the problem. White space before it is allowed."""
     begins = response.lstrip()[: len(text)]
     same = begins.lower() == text.lower() if ignore_case else begins == text
     return unless(same, f"the response begins with {begins!r}")
@@ -97,7 +97,7 @@ def starts(response: str, text: str, ignore_case: bool = False) -> str:
 
 @constraint("ends")
 def ends(response: str, text: str, ignore_case: bool = False) -> str:
-    """Check that the response ends with the text. White space after it is allowed."""
+    """Return "" if the response ends with the text; otherwise the problem. White space after it is allowed."""
     last = response.rstrip()[-len(text) :]
     same = last.lower() == text.lower() if ignore_case else last == text
     return unless(same, f"the response ends with {last!r}")
@@ -105,13 +105,13 @@ def ends(response: str, text: str, ignore_case: bool = False) -> str:
 
 @constraint("one_of")
 def one_of(text: str, options: Sequence[str]) -> str:
-    """Check that the response is one of the options. White space around it is allowed."""
+    """Return "" if the response is one of the options; otherwise the problem. White space around it is allowed."""
     return unless(text.strip() in [option.strip() for option in options], f"the response is not one of {list(options)}")
 
 
 @constraint("case")
 def case(text: str, case: str) -> str:
-    """Check that the response is in ``lower``, ``upper``, ``title`` or ``sentence`` case."""
+    """Return "" if the response is in ``case``: lower, upper, title or sentence; otherwise the problem."""
     if case not in CASES:
         raise ValueError(f"the case is {case!r}; expected {', '.join(CASES)}")
     return unless(CASES[case](text), f"the response is not in {case} case")
@@ -123,20 +123,23 @@ def _first_letter(sentence: str) -> str:
 
 @constraint("language")
 def language(text: str, language: str) -> str:
-    """Check that the response is in the language (ISO 639-1)."""
+    """Return "" if the response is in the language (ISO 639-1); otherwise the problem."""
     return written_in(text, language)
 
 
 @constraint("json")
 def is_json(text: str, fence: bool = True) -> str:
-    """Check that the whole response is JSON. ``fence`` allows a Markdown fence around it."""
+    """Return "" if the whole response is JSON; otherwise the problem. ``fence`` allows a Markdown fence around it."""
     body = re.sub(r"\A```(?:json)?\s|```\Z", "", text.strip(), flags=re.IGNORECASE) if fence else text
     return json_problem(body)
 
 
 @constraint("format")
 def has_format(text: str, format: str) -> str:
-    """Check that the response has a Markdown ``table`` or ``code`` block, is ``csv``, or is ``plain`` text."""
+    """Return "" if the response has the given format; otherwise the problem.
+
+    The formats are a Markdown ``table``, a fenced ``code`` block, ``csv``, and ``plain`` text without Markdown.
+    """
     if format == "table":
         return unless(TABLE_ROW.search(text), "there is no table in Markdown")
     if format == "code":
@@ -160,7 +163,10 @@ def sections(
     max: float | None = None,
     exactly: float | None = None,
 ) -> str:
-    """Check that the response has the given Markdown headings in this order, and the required number of headings."""
+    """Return "" if the response has the given Markdown headings in this order; otherwise the problem.
+
+    The number of headings must be within the bounds.
+    """
     found = re.findall(r"(?m)^[^\S\n]*#{1,6}\s+(.+)$", CODE.sub("", text))
     given = [heading.strip().rstrip("#: ").lower() for heading in found]
     problem = _in_order([heading.lower() for heading in headings], given)
@@ -183,7 +189,7 @@ def lists(
     max: float | None = None,
     exactly: float | None = None,
 ) -> str:
-    """Check that the response has the required number of ``bullet`` or ``numbered`` items."""
+    """Return "" if the response has the required number of ``bullet`` or ``numbered`` items; otherwise the problem."""
     if kind not in ITEMS:
         raise ValueError(f"the kind is {kind!r}; expected {', '.join(ITEMS)}")
     return between(len(re.findall(ITEMS[kind], CODE.sub("", text))), f"{kind} items", min, max, exactly)
@@ -191,7 +197,7 @@ def lists(
 
 @constraint("order")
 def order(text: str, texts: Sequence[str], ignore_case: bool = True) -> str:
-    """Check that the ``texts`` occur in this order."""
+    """Return "" if the ``texts`` occur in this order; otherwise the problem."""
     place, given = 0, text.lower() if ignore_case else text
     for one in texts:
         found = given.find(one.lower() if ignore_case else one, place)
@@ -203,7 +209,10 @@ def order(text: str, texts: Sequence[str], ignore_case: bool = True) -> str:
 
 @constraint("matches")
 def matches(text: str, pattern: str, min: float | None = 1, max: float | None = None) -> str:
-    """Check that the number of matches of the regular expression is within the bounds. No backtracking is used."""
+    """Return "" if the number of matches of the regular expression is within the bounds; otherwise the problem.
+
+    No backtracking is used.
+    """
     try:
         found = find_all(pattern, text)
     except PatternError as error:
