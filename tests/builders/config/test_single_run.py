@@ -8,6 +8,7 @@ import pytest
 from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 
+from bestofn.builders.config import composed_once
 from bestofn.builders.config.composition import choices, given_overrides, hydra_overrides, resolved
 from bestofn.builders.config.single_run import single_run
 from tests.commands import run_here
@@ -15,8 +16,9 @@ from tests.commands import run_here
 
 @pytest.fixture(autouse=True)
 def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the configuration of Hydra's own command, which a sweep in an earlier test leaves behind."""
+    """Forget the configurations that earlier tests of this process leave behind: Hydra's own and the kept choices."""
     monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
+    composed_once._of_choices.cache_clear()
 
 
 def test_a_command_composes_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
