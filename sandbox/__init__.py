@@ -1,4 +1,9 @@
-"""Sandboxes for untrusted programs: ``run`` executes one program."""
+"""Sandboxes for untrusted programs: ``run`` executes one program.
+
+A *box* is one Docker container, or one isolated process of this machine. It executes one program at a time, and is
+reused for the next one. The *supervisor* is the first process of a box. It starts a new child process per program. If
+tests call the program, a second child, the *driver*, runs the tests and writes the verdicts.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +24,9 @@ def run(
     wall_s: float = 10.0,
     memory_mb: int = 512,
 ) -> Execution:
-    """Run one program in a new sandbox and return its status, exit code and output.
+    """Execute one program in a new sandbox and return its status, exit code and output.
 
-    Raises ``SandboxError`` if this machine cannot isolate programs. ``bestofn check`` says why.
+    Raises ``SandboxError`` if this machine cannot isolate programs. The command ``bestofn check`` reports the reason.
     """
     from bestofn.builders.concurrency.event_loop import Loop
     from bestofn.builders.config.composition import compose

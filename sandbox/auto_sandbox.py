@@ -97,13 +97,16 @@ class AutoSandbox(Opening):
         return self._chosen.python_version if self._chosen is not None else None
 
     def decoders(self) -> ProcessPool:
-        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
+        """Return the worker processes that decode and compare long results. The sandbox must be open."""
         if self._chosen is None:
             raise RuntimeError("no sandbox is open, so there are no results to decode")
         return self._chosen.decoders()
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` in the chosen sandbox. Returns an ``infra`` execution if no sandbox works."""
+        """Execute ``program`` in the chosen sandbox.
+
+        If no sandbox works, return an execution with the status ``infra``.
+        """
         await self.wait_until_open()
         if self._chosen is not None:
             return await self._chosen.run(program)

@@ -1,4 +1,4 @@
-"""The host's connection to one box. A supervisor in the box runs one program at a time.
+"""The host's connection to one box. A supervisor in the box executes one program at a time.
 
 ``LocalSandbox`` and ``DockerSandbox`` open the boxes. ``Pool`` manages the open boxes.
 """
@@ -51,7 +51,7 @@ class Stream(Protocol):
 
 
 class BoxGone(Exception):
-    """The box ended or stopped answering. This error says nothing about the program.
+    """The box ended or stopped answering. This error does not mean that the program is wrong.
 
     ``out_of_memory`` is True if the kernel killed processes of the box because its memory ran out.
     """
@@ -68,7 +68,7 @@ async def _unknown() -> bool:
 class Box:
     """A connection to the supervisor of one box.
 
-    ``fit`` is False if the box must not be used again: an error occurred, or a run left processes or files behind.
+    ``fit`` is False if the box must not be used again: an error occurred, or a program left processes or files behind.
     The caller must then close the box. ``ran_out_of_memory`` is called after the box has ended.
     """
 
@@ -89,7 +89,10 @@ class Box:
         self.python_version: tuple[int, ...] | None = None  # known after ``start``
 
     async def start(self, settings: BoxSettings) -> JsonObject:
-        """Send the payload and return the box's greeting. Raises ``SandboxError`` if the box does not start."""
+        """Send the payload and return the first message of the box.
+
+        Raises ``SandboxError`` if the box does not start.
+        """
         try:
             async with asyncio.timeout(START_S):
                 await self._stream.send(await in_thread(payload, settings))  # the first call reads 70 files
@@ -102,7 +105,7 @@ class Box:
         return greeting
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` and return its execution. Raises ``BoxGone`` if the box gives no valid reply."""
+        """Execute ``program`` and return its execution. Raises ``BoxGone`` if the box gives no valid reply."""
         self.runs += 1
         self.language = program.language
         key = "" if program.same_process else secrets.token_hex(8)
@@ -150,7 +153,7 @@ def _total_s(program: Program) -> float:
 
 
 def _program_part(program: Program, key: str) -> bytes:
-    """Return the part of the request for the program's process: an ``inside.jobs.Job`` as JSON."""
+    """Return the part of the request that the program's process receives: an ``inside.jobs.Job`` as JSON."""
     calls = [
         {
             "name": call.get("name", ""),
@@ -174,7 +177,7 @@ def _program_part(program: Program, key: str) -> bytes:
 
 
 def _builds(program: Program) -> bool:
-    """Return whether this run compiles the program, instead of running it."""
+    """Return True if this execution compiles the program instead of running it."""
     return program.language in COMPILED and not program.built
 
 
@@ -191,9 +194,9 @@ def _tests(program: Program) -> JsonObject:
 
 
 def _driver_part(program: Program, key: str) -> bytes:
-    """Return the part of the request for the driver's process, as JSON. If no driver is needed, return b"".
+    """Return the part of the request that the driver's process receives, as JSON; b"" if no driver is needed.
 
-    The driver writes ``key`` into each verdict. The program does not know it.
+    The driver writes ``key`` into each verdict. The program does not know ``key``, so it cannot forge a verdict.
     """
     if not program.tests or program.same_process or program.language in COMPILED:
         return b""
@@ -201,7 +204,7 @@ def _driver_part(program: Program, key: str) -> bytes:
 
 
 def _request(program: Program, key: str) -> tuple[bytes, bytes]:
-    """Return two byte strings: the header of a request, and the driver's part followed by the program's part."""
+    """Return two byte strings: the header of a request, and its body (the driver's part, then the program's part)."""
     limits: Limits = program.limits
     driver, part = _driver_part(program, key), _program_part(program, key)
     request = Request(

@@ -1,6 +1,6 @@
-"""Compiles programs before a sandbox runs them, and caches the results. ``Pool`` uses it.
+"""Compiles programs before a sandbox executes them, and caches the results. ``Pool`` uses it.
 
-One run of the sandbox compiles, another one executes. Programs with several inputs are compiled once.
+Compiling and running are two executions in the sandbox. A program with several inputs is compiled once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bestofn.sandbox.languages.compiled import BROKEN
 from bestofn.sandbox.workers import ProcessPool
 
 LIMITS = Limits(wall_s=60, cpu_s=60, memory_mb=1024)
-"""The limits of a compiler. Compilers are not the programs under test, so these limits are not settings."""
+"""The limits of a compiler. They are not settings, because a compiler is not a program under test."""
 
 _CACHE_CHARACTERS = 64 << 20
 _DECODE_S = 30.0
@@ -35,7 +35,7 @@ Run = Callable[[Program], Awaitable[Execution]]
 
 
 class Builds:
-    """Compiles programs with ``run``, which runs one program in a free box."""
+    """Compiles programs. ``run`` is a function that executes one program in a free box."""
 
     def __init__(self, run: Run, decoders: ProcessPool) -> None:
         self._run = run
@@ -45,7 +45,7 @@ class Builds:
         self.hits = 0
 
     async def prepare(self, program: Program) -> Program | Execution:
-        """Return the program in a form that a box can run at once. If it cannot be compiled, return the execution."""
+        """Return the program in a form that a box can run at once; the compiler's execution if compiling fails."""
         if program.language not in COMPILED:
             return program
         prepared = await (self._translated if program.language == "typescript" else self._compiled)(program)
@@ -58,7 +58,7 @@ class Builds:
         return made if isinstance(made, Execution) else replace(program, built=made)
 
     async def _translated(self, program: Program) -> Program | Execution:
-        """Return the program and its tests as JavaScript."""
+        """Return the TypeScript program and its tests as JavaScript; the compiler's execution if compiling fails."""
         translated: list[str] = []
         for source in (program.source, program.setup, *program.tests):
             made = await self._built(Program("typescript", source)) if source.strip() else source
@@ -69,7 +69,7 @@ class Builds:
         return replace(program, language="javascript", source=source, setup=setup, tests=tuple(tests))
 
     async def _built(self, program: Program) -> str | Execution:
-        """Return the compiled program as base64, or translated source; the execution if the compiler failed."""
+        """Return the compiled program as base64, or JavaScript source; the compiler's execution if compiling fails."""
         called = program.calls[0]["name"] if program.calls else ""
         key = (program.language, program.source, program.tests, program.setup, called)
         known = self._cache.get(key)
@@ -108,7 +108,7 @@ class Builds:
 
 
 def _failed(execution: Execution, language: str) -> Execution:
-    """Return the execution of a program that does not compile. The last line of its errors is the first message."""
+    """Return the execution of a program that does not compile. Its last line of stderr names the reason."""
     if language == "typescript" and execution.exit_code == _NO_TYPESCRIPT:
         return _no_compiler(language)
     reason = {

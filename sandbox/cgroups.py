@@ -33,7 +33,9 @@ class Cgroups:
 
     @classmethod
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
-        """Create cgroups and set their limits. A limit that cannot be set on this machine is omitted without an error.
+        """Create cgroups and set their limits.
+
+        If a limit cannot be set on this machine, it is left out without an error.
 
         The caller must therefore test in the box that the limits of memory and processes work.
         """
@@ -75,7 +77,7 @@ class Cgroups:
 
 
 def sweep() -> list[Path]:
-    """Remove the cgroups of dead owners, with the processes in them, and return the removed ones."""
+    """Remove the cgroups of sandboxes whose process has ended, and return them. Processes in them are killed."""
     found = [
         folder
         for _, _, mount, own in _hierarchies()
@@ -91,7 +93,7 @@ def sweep() -> list[Path]:
 
 
 def _remove(folder: Path) -> bool:
-    """Remove one cgroup once its last process has ended. Returns False after 2 seconds."""
+    """Remove one cgroup and return True. Return False if it still has processes after 2 seconds."""
     for _ in range(100):
         try:
             folder.rmdir()
@@ -105,7 +107,10 @@ def _remove(folder: Path) -> bool:
 
 
 def _processes(folder: Path) -> list[int]:
-    """Return the ids of the processes of a group. The kernel lists a process of another namespace as 0."""
+    """Return the ids of the processes of a cgroup.
+
+    The kernel lists processes of other namespaces as 0; they are left out.
+    """
     try:
         return [int(pid) for pid in (folder / "cgroup.procs").read_text().split() if pid != "0"]
     except OSError:
@@ -113,7 +118,7 @@ def _processes(folder: Path) -> list[int]:
 
 
 def _killed_for_memory(folder: Path) -> bool:
-    """Return whether the counter ``oom_kill`` of the group is above 0. The file depends on the cgroup version."""
+    """Return whether the kernel has killed a process of the cgroup because memory ran out (counter ``oom_kill``)."""
     for name in ("memory.events", "memory.oom_control"):
         with contextlib.suppress(OSError, ValueError):
             counters = dict(line.split() for line in (folder / name).read_text().splitlines())
@@ -161,7 +166,7 @@ def _has_controllers(mount: Path) -> bool:
 
 
 def _parents(mount: Path, own: str) -> list[Path]:
-    """Return the cgroup of this process and the cgroups above it, nearest first. Only writable cgroups are included."""
+    """Return those cgroups in which this process may create others: its own and those above it, nearest first."""
     here = mount / own.strip("/")
     above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
     return [folder for folder in above if os.access(folder, os.W_OK)]

@@ -1,6 +1,7 @@
 """Checks that a sandbox keeps its security promises. Each check runs a program that tries to break one promise.
 
-Each sandbox runs the essential checks (``check_vital``) as its self-test; ``bestofn check`` runs all of them.
+``bestofn check`` runs all checks. ``LocalSandbox``, and ``DockerSandbox`` with a runtime, run the vital checks when
+they open (``check_vital``). A promise is vital if no program may run without it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Backend(Protocol):
 
     @property
     def backend(self) -> str:
-        """The name of the sandbox that runs the programs: docker or local."""
+        """The name of the sandbox that executes the programs: docker or local."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -32,7 +33,7 @@ class Backend(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` and return its execution."""
+        """Execute ``program`` and return its execution."""
         ...
 
 
@@ -63,7 +64,7 @@ class Finding:
 async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
     """Run the checks one after another and return one finding per check.
 
-    If a check cannot be run, its finding has ``holds`` False.
+    If a check cannot be run, the promise is not shown to hold: ``holds`` is False.
     """
     findings = []
     for check in checks:
@@ -80,7 +81,7 @@ async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
 
 
 def _python(source: str, **limits: float) -> Program:
-    """Return a Python program with a long time limit, so that a busy machine does not fail the check."""
+    """Return a Python program with a long time limit, so that no check fails because the machine is busy."""
     return Program("python", source, limits=Limits(**{"wall_s": 30.0, **limits}))  # type: ignore[arg-type]
 
 
@@ -95,7 +96,7 @@ def _prints_held(execution: Execution) -> str:
 
 
 def _is_stopped(*how: str) -> Callable[[Execution], str]:
-    """Return a ``Check.broken`` function: the promise holds if the execution has one of the statuses ``how``."""
+    """Return a function for ``Check.broken``. The promise holds if the execution's status is one of ``how``."""
 
     def broken(execution: Execution) -> str:
         if execution.status in how and "NOT-HELD" not in execution.stdout:
@@ -247,7 +248,7 @@ def machine() -> str:
 
 
 async def check_vital(run: Run, setting: str, remedy: str) -> None:
-    """Run the checks without which no program may run. Raises ``SandboxError`` if a promise is broken.
+    """Run the vital checks (``VITAL``). Raises ``SandboxError`` if a promise is broken.
 
     The error names ``setting``, the failed checks and the ``remedy``.
     """

@@ -50,8 +50,8 @@ _NO_ENGINE = (
 def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: str | None = None) -> ContainerSettings:
     """Return the arguments for ``containers.create`` that give the container only the rights that the supervisor needs.
 
-    The three capabilities allow the supervisor to give each run a separate uid and to kill the run. Memory plus swap
-    has the same limit as memory, so the container cannot swap.
+    The supervisor needs three capabilities to start each program under a uid of its own and to kill it. Memory plus
+    swap has the same limit as memory, so the container cannot swap.
     """
     settings: ContainerSettings = {
         "command": ["/usr/bin/python3", *COMMAND],
@@ -83,14 +83,15 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
 
 
 class DockerSandbox(PooledSandbox):
-    """Runs programs in containers, one program at a time per container.
+    """Executes programs in containers, one program at a time per container.
 
-    ``workers`` is the maximum number of containers; None: one per processor. ``image`` None: bestofn's image, which is
-    built if it is missing. ``base`` is the base image of this build; change it if the machine cannot reach a registry.
-    ``runtime`` is the name of a runtime of the engine, for example "runsc" for gVisor. ``box_memory_mb`` and
-    ``box_processes`` limit all processes of one run together. Opening the sandbox raises ``SandboxError`` if no Docker
-    engine answers, if the image cannot be built, or if the runtime does not isolate programs. It raises ``ConfigError``
-    if the engine has no such runtime.
+    ``workers`` is the maximum number of containers; None means one per processor. If ``image`` is None, bestofn's image
+    is used, and built if it is missing. ``base`` is the base image of this build; change it if the machine cannot reach
+    a registry. ``runtime`` is the name of a runtime of the engine, for example "runsc" for gVisor. ``box_memory_mb``
+    and ``box_processes`` limit all processes of one program together.
+
+    Opening the sandbox raises ``SandboxError`` if no Docker engine answers, if the image cannot be built, or if the
+    runtime does not isolate programs. It raises ``ConfigError`` if the engine has no such runtime.
     """
 
     unavailable = ""
@@ -157,7 +158,7 @@ class DockerSandbox(PooledSandbox):
         log.info("The sandbox is not ready yet: %s.", step)
 
     async def _check(self, box: Box, pool: Pool) -> None:
-        """Test the vital promises, because a runtime may lack some limits. Raises ``SandboxError`` if one is broken."""
+        """Run the vital checks, because a runtime may lack some limits. Raises ``SandboxError`` if a check fails."""
         try:
             await check_vital(
                 box.run, f"sandbox.runtime={self.runtime}", "Use another runtime, or leave sandbox.runtime out."
@@ -201,7 +202,7 @@ def connect(host: str | None = None) -> DockerClient:
 
 
 def check_runtime(runtime: str, known: Mapping[str, object]) -> None:
-    """Raise ``ConfigError`` if the engine does not know ``runtime``. If the engine lists none, nothing is checked."""
+    """Raise ``ConfigError`` if ``runtime`` is not in ``known``. An engine that lists no runtimes is not checked."""
     if known and runtime not in known and not runtime.startswith("io.containerd."):
         raise ConfigError(
             f"sandbox.runtime is {runtime!r}, but the Docker engine has no such runtime. It has: "
@@ -211,7 +212,7 @@ def check_runtime(runtime: str, known: Mapping[str, object]) -> None:
 
 
 def sweep(client: DockerClient) -> None:
-    """Remove the containers of sandboxes whose process was killed, also those that were created and never started."""
+    """Remove the containers of sandboxes whose process has ended, including containers that were never started."""
     from docker.errors import APIError
 
     removed = []

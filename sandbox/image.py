@@ -30,7 +30,7 @@ PACKAGES_FOLDER = "/usr/local/lib/bestofn-packages"  # folder of an image with p
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The image that programs run in.
+    """The Docker image in which programs are executed.
 
     ``ready`` is the name of an image that the user provides. Otherwise bestofn's image is built from ``base``, and
     ``languages`` and ``packages`` are added to it. pip installs packages from the folder ``wheels``, or from an index
@@ -52,7 +52,7 @@ class Image:
         wheels: str | None,
         languages: Sequence[str] = (),
     ) -> Image:
-        """Check the settings and return the image. Raises ``ConfigError`` if they contradict each other."""
+        """Return the image for these settings. Raises ``ConfigError`` if they contradict each other."""
         if ready and (packages or languages):
             raise ConfigError(
                 f"sandbox.image and sandbox.{'packages' if packages else 'languages'} are both set. Install the "
@@ -62,7 +62,10 @@ class Image:
 
     @property
     def tag(self) -> str:
-        """The name and tag of the image. The tag is a hash of the image's content, without code of bestofn."""
+        """The name and tag of the image.
+
+        The tag contains a hash of the Dockerfiles, the package names and the wheels.
+        """
         if self.ready:
             return self.ready
         if not self.packages:
@@ -72,7 +75,7 @@ class Image:
         return f"{lower}-{content_hash(self._wheels(), settings)}"
 
     def _tag_of_languages(self) -> str:
-        """Return the tag of the image with the compilers, without packages."""
+        """Return the tag of the image that contains the compilers of ``languages`` but none of ``packages``."""
         if not self.languages:
             return base_tag()
         content = (IMAGES / "Dockerfile.languages").read_bytes() + " ".join(self._debian_packages()).encode()
@@ -83,13 +86,14 @@ class Image:
 
     @property
     def folders(self) -> list[str]:
-        """The folders of the image that programs import further packages from."""
+        """The folders of the image from which programs can import ``packages``; empty if there are no packages."""
         return [PACKAGES_FOLDER] if self.packages else []
 
     def ensure(self, client: DockerClient, report: Callable[[str], None]) -> str:
         """Build the image if it is missing, and return its tag. Before each build, ``report`` receives a message.
 
-        Raises ``SandboxError`` with the end of the log if the build fails.
+        Raises ``SandboxError`` if the user's image is missing, or if the build fails; then the error quotes the log's
+        end.
         """
         from docker.errors import ImageNotFound
 
@@ -172,7 +176,10 @@ class Image:
 
 
 def checked_languages(languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of compiled languages, sorted. Raises ``ConfigError`` if one is unknown."""
+    """Return ``languages`` sorted and without duplicates.
+
+    Raises ``ConfigError`` if no compiler is known for one of them.
+    """
     unknown = sorted(set(languages) - set(DEBIAN_PACKAGES))
     if unknown:
         raise ConfigError(
@@ -183,7 +190,7 @@ def checked_languages(languages: Sequence[str]) -> tuple[str, ...]:
 
 
 def base_tag() -> str:
-    """Return the name and tag of bestofn's image without further packages. The tag depends on the Dockerfile only."""
+    """Return the tag of bestofn's image without languages and packages. It contains a hash of the Dockerfile."""
     content = (IMAGES / "Dockerfile").read_bytes()
     return f"bestofn-sandbox:{hashlib.sha256(content).hexdigest()[:12]}"
 
@@ -193,7 +200,7 @@ def _packages_file() -> str:
 
 
 def _context(wheels: Sequence[Path]) -> io.BytesIO:
-    """Return the build context as a tar file: the Dockerfile, and the folder ``wheels``."""
+    """Return the build context as a tar file. It contains the Dockerfile, and the wheels in the folder ``wheels``."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
         content = _packages_file().encode()
@@ -210,7 +217,7 @@ def _context(wheels: Sequence[Path]) -> io.BytesIO:
 
 
 def _end_of_log(error: Exception) -> str:
-    """Return the last lines that the build printed, or else the text of the error."""
+    """Return the last 500 characters of the build log; if there is no log, the end of the error's text."""
     lines = [str(line.get("stream") or "") for line in getattr(error, "build_log", ())]
     text = re.sub(r"\x1b\[[0-9;]*m", "", "".join(lines)).strip()
     return (text or str(error))[-500:]

@@ -1,7 +1,8 @@
-"""Finds what sandboxes of dead processes left behind: containers, cgroups and temporary folders.
+"""Finds containers, cgroups and temporary folders that remain from sandboxes whose process has ended.
 
-A process that is killed with SIGKILL removes nothing. Every object of a sandbox therefore names its owner. When
-``LocalSandbox`` or ``DockerSandbox`` opens, it removes the objects of owners that no longer run.
+A process that is killed with SIGKILL removes nothing. The name or label of every such object therefore contains its
+*owner*: the process that created it. When ``LocalSandbox`` or ``DockerSandbox`` opens, it removes the objects of owners
+that have ended.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ PREFIX = "bestofn-box-"  # of the names of folders and cgroups
 
 
 def owner() -> str:
-    """Return a name that only this process has, on all machines: ``host.pid.start``."""
+    """Return a name for this process that is unique among all processes of all machines: ``host.pid.start``."""
     pid = os.getpid()
     return f"{_host()}.{pid}.{_start_of(pid) or 0}"
 
 
 def is_dead(name: str) -> bool:
-    """Return True if ``name`` is the owner name of a process that ran here and has ended.
+    """Return True if ``name`` is the owner name of a process that ran on this machine and has ended.
 
-    The answer for processes of other machines and containers is always False.
+    Processes of other machines and containers cannot be checked; for them the result is False.
     """
     host, _, process = name.partition(".")
     pid, _, start = process.partition(".")
@@ -37,13 +38,13 @@ def is_dead(name: str) -> bool:
 
 
 def owner_of(name: str) -> str:
-    """Return the owner in the name of a folder or cgroup: ``PREFIX``, the owner, ``-`` and anything; "" if none."""
+    """Return the owner in a name of the form ``PREFIX`` + owner + ``-`` + any text; "" if ``name`` has another form."""
     return name.removeprefix(PREFIX).partition("-")[0] if name.startswith(PREFIX) else ""
 
 
 @cache
 def _host() -> str:
-    """Return a short hash of the name and id of this machine and of the namespace of its process ids."""
+    """Return a short hash of this machine's name, its id and the namespace of its process ids."""
     parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
         parts.append(Path("/etc/machine-id").read_text())
@@ -53,9 +54,9 @@ def _host() -> str:
 
 
 def _start_of(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since the machine started; -1 if the process does not run.
+    """Return the start time of a process in clock ticks since the machine started; -1 if the process does not run.
 
-    None: it runs, and its start is not known. It belongs to another user, or the system has no /proc.
+    The result is None if the process runs but its start time cannot be read, for example on a system without /proc.
     """
     with contextlib.suppress(OSError, IndexError, ValueError):
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])

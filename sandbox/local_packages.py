@@ -26,10 +26,10 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "best
 
 @dataclass(frozen=True, slots=True)
 class LocalPackages:
-    """The files of packages on this machine.
+    """The files of Python packages on this machine.
 
-    ``readable`` are files and folders that a box may read. ``folders`` are the folders that contain them, for
-    ``sys.path``. In a box, such a folder contains nothing else.
+    ``readable`` are the files and folders that a box may read. ``folders`` are their parent folders, for ``sys.path``.
+    Inside a box, the parent folders show only the readable files.
     """
 
     readable: tuple[str, ...] = ()
@@ -37,9 +37,10 @@ class LocalPackages:
 
 
 def local_packages(packages: Sequence[str], wheels: str | None) -> LocalPackages:
-    """Find ``packages``, numpy and sortedcontainers. Wheels are unpacked into a cache folder once.
+    """Return the files of ``packages``, and of numpy and sortedcontainers if they are installed.
 
-    Raises ``ConfigError`` if one of ``packages`` is neither installed with bestofn nor in the folder ``wheels``.
+    Wheels are unpacked once into a cache folder. Raises ``ConfigError`` if one of ``packages`` is neither installed
+    with bestofn nor in the folder ``wheels``.
     """
     found = installed(() if wheels else packages)
     found += [one for name in DEFAULT for one in _installed_if_there(name)]
@@ -59,7 +60,10 @@ def _installed_if_there(name: str) -> list[Distribution]:
 
 
 def _unpacked(wheels: Sequence[Path]) -> Path:
-    """Return the cache folder with the content of the wheels. Its name is the hash of the wheels."""
+    """Return the cache folder with the unpacked wheels, which is created if it is missing.
+
+    Its name is a hash of the wheels.
+    """
     target = CACHE / content_hash(wheels, hashlib.sha256())
     if target.is_dir():
         return target

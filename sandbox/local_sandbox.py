@@ -1,4 +1,4 @@
-"""Runs untrusted programs on this machine without Docker.
+"""Executes untrusted programs on this machine without Docker.
 
 Namespaces, cgroups, Landlock, seccomp and resource limits isolate the programs. The class ``LocalSandbox`` implements
 ``sandbox=local``. ``AutoSandbox`` uses this sandbox if Docker does not answer.
@@ -53,11 +53,11 @@ _numbers = itertools.count(1)
 
 
 class LocalSandbox(PooledSandbox):
-    """Runs programs in boxes that it creates itself. Requires Linux 5.13 or newer.
+    """Executes programs in boxes that it creates itself. Requires Linux 5.13 or newer.
 
     Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
     protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the maximum number of
-    boxes; None: one per processor. ``box_memory_mb`` limits all processes of one run together.
+    boxes; None means one per processor. ``box_memory_mb`` limits all processes of one program together.
     """
 
     unavailable = ""
@@ -108,7 +108,7 @@ class LocalSandbox(PooledSandbox):
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A process that becomes a box, and what belongs to it on this machine."""
+    """The first process of a box, with the connection to it, its cgroups, its root folder and its settings."""
 
     process: subprocess.Popen[bytes]
     connection: socket.socket
@@ -118,7 +118,7 @@ class _Started:
     settings: BoxSettings
 
     def printed(self) -> str:
-        """Return the end of what the process printed."""
+        """Return the last 600 characters that the process wrote to standard error."""
         self.output.seek(0)
         return self.output.read()[-600:].decode("utf-8", "replace").strip()
 
@@ -133,9 +133,9 @@ class _Started:
 
 
 async def _open(memory_mb: int, packages: LocalPackages) -> Box:
-    """Start a process that becomes a box, and return the connection to it.
+    """Open a box: start its first process, and return the connection to it.
 
-    Raises ``SandboxError`` if the process does not start as a box.
+    Raises ``SandboxError`` if the process ends, or does not answer in time.
     """
     # Another thread starts it, because the kernel may take long to make a cgroup. The threads of ``in_thread`` never
     # end. This is necessary, because Linux kills the box when the thread that started it ends.
@@ -167,7 +167,7 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
 
 
 def _start(memory_mb: int, packages: LocalPackages) -> _Started:
-    """Create the cgroups and the root folder of a box, and start its process."""
+    """Create the cgroups and the root folder of a box, and start its first process."""
     compilers, commands = compiler_folders()
     name = f"{PREFIX}{owner()}-{next(_numbers)}"
     root = tempfile.mkdtemp(prefix=f"{name}-")
@@ -199,7 +199,7 @@ def _start(memory_mb: int, packages: LocalPackages) -> _Started:
 
 
 def sweep() -> None:
-    """Remove the cgroups and temporary folders of sandboxes whose process was killed."""
+    """Remove the cgroups and temporary folders of sandboxes whose process has ended."""
     removed = [str(folder) for folder in groups.sweep()]
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if is_dead(owner_of(folder.name)):
@@ -211,7 +211,7 @@ def sweep() -> None:
 
 
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
-    """Start the process of a box. Linux kills the box when the thread that called this function ends."""
+    """Start the first process of a box. Linux kills it when the thread that called this function ends."""
     command, stream = [_python(), *COMMAND], wire.fileno()
     return subprocess.Popen(
         command, stdin=stream, stdout=stream, stderr=log, env=ENVIRONMENT, cwd="/", start_new_session=True
@@ -219,10 +219,10 @@ def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
 
 
 def _python() -> str:
-    """Return the path of the real Python interpreter.
+    """Return the path of the Python interpreter, with all symbolic links resolved.
 
-    A box contains only the system's folders. Therefore the link to the interpreter in a virtual environment does not
-    work there.
+    In a virtual environment the interpreter is a link, which cannot be followed in a box: a box contains only the
+    system's folders.
     """
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))  # CPython defines the first name
 

@@ -1,4 +1,4 @@
-"""Base classes of the sandboxes: they open at once or in the background, and run programs in a pool of boxes."""
+"""Base classes of the sandboxes. They open at once or in the background, and execute programs in a pool of boxes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Opening:
         await self._close()
 
     async def wait_until_open(self) -> None:
-        """Wait until the sandbox is open. Raises the error that prevents it."""
+        """Wait until the sandbox is open. If opening fails, raise its error."""
         if self._opening is not None:
             await asyncio.shield(self._opening)
 
     def opening_state(self) -> str:
-        """Return what is done to open the sandbox, and for how long; "" if it is not being opened."""
+        """Return the current step of opening and the seconds since its start; "" if the sandbox is not being opened."""
         if self._opening is None or self._opening.done():
             return ""
         return f"{self._current_step()} ({time.monotonic() - self._started:.0f} s)"
@@ -61,22 +61,22 @@ class Opening:
 
 
 class PooledSandbox(Opening):
-    """A sandbox that runs its programs in a pool of boxes. ``_open`` sets ``_pool``."""
+    """A sandbox that executes its programs in a pool of boxes. Subclasses set ``_pool`` in ``_open``."""
 
     name = ""
     _pool: Pool | None = None
 
     @property
     def backend(self) -> str:
-        """The name of the sandbox that runs the programs."""
+        """The name of the sandbox that executes the programs."""
         return self.name
 
     def decoders(self) -> ProcessPool:
-        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
+        """Return the worker processes that decode and compare long results. The sandbox must be open."""
         return self._opened().decoders
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` in a free box and return its execution."""
+        """Execute ``program`` in a free box and return its execution. Waits until the sandbox is open."""
         await self.wait_until_open()
         return await self._opened().run(program)
 

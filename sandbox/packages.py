@@ -20,7 +20,7 @@ DEFAULT = ("numpy", "sortedcontainers")
 
 
 def normal(name: str) -> str:
-    """Return the name of a package in the form in which names are compared (PEP 503)."""
+    """Return the name of a package in the normalized form of PEP 503, in which names can be compared."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -77,7 +77,7 @@ def _requirements_of_wheel(paths: Sequence[Path]) -> list[str]:
 
 
 def content_hash(wheels: Iterable[Path], start: hashlib._Hash) -> str:
-    """Return twelve hexadecimal digits that depend on the names and contents of the wheels, and on ``start``."""
+    """Return twelve hexadecimal digits: the hash ``start``, updated with the names and contents of the wheels."""
     for path in wheels:
         start.update(path.name.encode() + path.read_bytes())
     return start.hexdigest()[:12]
@@ -91,9 +91,9 @@ def unpack(wheels: Iterable[Path], target: Path) -> None:
 
 
 def installed(packages: Sequence[str]) -> list[Distribution]:
-    """Return the packages and their dependencies that are installed in bestofn's environment.
+    """Return those of the packages, and of their dependencies, that are installed in bestofn's environment.
 
-    Raises ``ConfigError`` if one of ``packages`` is not installed.
+    Raises ``ConfigError`` if one of ``packages`` is not installed. A missing dependency raises no error.
     """
     for name in packages:
         if _distribution(_bare(name)) is None:
@@ -117,7 +117,7 @@ def _distribution(name: str) -> Distribution | None:
 
 
 def top_level_paths(found: Distribution) -> list[Path]:
-    """Return the files and folders of an installed package that lie directly in its folder ``site-packages``."""
+    """Return the files and folders of an installed package that lie directly in ``site-packages``."""
     tops = {path.parts[0] for path in found.files or () if path.parts[0] not in ("..", "__pycache__", "/")}
     paths = (Path(str(found.locate_file(top))) for top in sorted(tops))
     return [path for path in paths if path.suffix != ".pth" and path.exists()]
@@ -126,7 +126,7 @@ def top_level_paths(found: Distribution) -> list[Path]:
 def _closure(packages: Iterable[str], requirements: Callable[[str], list[str] | None]) -> list[str]:
     """Return the names of the packages and of all their direct and indirect requirements.
 
-    ``requirements`` returns None for a missing package, for example one that only another system needs.
+    ``requirements`` returns None for a missing package, for example one that only another operating system needs.
     """
     known: list[str] = []
     waiting = [_bare(name) for name in packages]
@@ -140,5 +140,5 @@ def _closure(packages: Iterable[str], requirements: Callable[[str], list[str] | 
 
 
 def _bare(requirement: str) -> str:
-    """Return the normal name at the start of a requirement such as ``numpy>=2; python_version > "3.8"``."""
+    """Return the normalized package name at the start of a requirement such as ``numpy>=2; python_version > "3.8"``."""
     return normal(re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0])

@@ -54,7 +54,7 @@ ENVIRONMENT = {
 
 @cache
 def _modules() -> tuple[dict[str, str], list[str]]:
-    """Return the source code of each module by name, and the names of the modules that are packages."""
+    """Return the source code of each module by module name, and the names of the packages."""
     packages = ["bestofn", "bestofn.sandbox", "bestofn.sandbox.inside", "bestofn.sandbox.languages"]
     modules = dict.fromkeys(packages[:2], "")
     for package in packages[2:]:

@@ -1,6 +1,6 @@
-"""A pool of boxes. It starts a new box when no box is free, and closes a box that a run made unfit.
+"""A pool of boxes. It opens a new box when no box is free, and closes each box that cannot be used again.
 
-``LocalSandbox`` and ``DockerSandbox`` run their programs in a pool.
+``LocalSandbox`` and ``DockerSandbox`` execute their programs in a pool.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _DECODER_CPU_S = 20.0
 
 
 class Pool:
-    """Manages at most ``workers`` boxes of one kind.
+    """Manages at most ``workers`` boxes. ``open_box`` opens one of them.
 
-    A box runs one program at a time, and ``runs_per_box`` in total.
+    A box executes one program at a time, and is replaced after ``runs_per_box`` programs.
     """
 
     def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
@@ -46,13 +46,13 @@ class Pool:
         self._builds = Builds(self._run_once, self.decoders)
 
     async def open(self, first: Box) -> None:
-        """Start with one box that is already running."""
+        """Add ``first``, a box that is already open, and open the pool of worker processes."""
         self._all.add(first)
         self._idle.append(first)
         await self.decoders.__aenter__()
 
     async def close(self) -> None:
-        """Close all boxes, and wait for those that are being closed."""
+        """Close all boxes, and wait until they are closed."""
         boxes, self._all, self._idle = list(self._all), set(), []
         closing = (*self._tasks, *(self._retire(box) for box in boxes), self.decoders.__aexit__())
         for result in await asyncio.gather(*closing, return_exceptions=True):
@@ -60,12 +60,12 @@ class Pool:
                 log.warning("A part of the sandbox was not closed: %s. The next sandbox removes it.", result)
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` and return its execution.
+        """Execute ``program`` in a free box and return its execution.
 
-        If the box fails, the run is repeated once in a new box. After a second failure the status is ``infra``, or
-        ``memory`` if both boxes ran out of memory.
+        A program that must be compiled is compiled first.
 
-        Raises ``SandboxError`` if no new box can be started, because then no program can be run.
+        If the box fails, the program is executed once more in a new box. After a second failure the status is
+        ``infra``, or ``memory`` if both boxes ran out of memory. Raises ``SandboxError`` if no new box can be opened.
         """
         async with self._free:
             with span("program", {"language": program.language}) as ran:
@@ -82,9 +82,10 @@ class Pool:
         return await self._run_inputs(prepared)
 
     async def _run_inputs(self, program: Program) -> Execution:
-        """Run the program once per input and return all runs as one execution.
+        """Execute the program once per input and return all executions as one.
 
-        Stops at the first timeout or syntax error. The execution has the status of the first run that is not "ok".
+        Stops at a syntax error, or after ``ENOUGH_TIMEOUTS`` timeouts. The result has the first status that is not
+        "ok".
         """
         runs: list[Execution] = []
         timeouts = 0
@@ -114,7 +115,10 @@ class Pool:
         return infra(f"the sandbox stopped twice while it ran this program ({failures[-1]})")
 
     async def _take(self, language: str, new: bool) -> Box:
-        """Return an idle box, or a new one. With ``new``, an idle box is replaced: it may have ended as well."""
+        """Return an idle box, or open a new one.
+
+        If ``new``, close an idle box first, because it may have ended as well.
+        """
         if new and self._idle:
             self._close_later(self._idle.pop())
         elif self._idle:
@@ -136,7 +140,7 @@ class Pool:
         return await self._open_box()
 
     def _return(self, box: Box) -> None:
-        """Keep the box for the next run, or close it in the background if it is unfit or reached ``runs_per_box``."""
+        """Keep the box for the next program. If it is unfit or reached ``runs_per_box``, close it in the background."""
         if box.fit and box.runs < self._runs_per_box:
             self._idle.append(box)
         else:
@@ -154,7 +158,7 @@ class Pool:
 
 
 def _is_syntax_error(run: Execution) -> bool:
-    """Return True if the program cannot be parsed, so that it would fail on every other input too."""
+    """Return True if the program cannot be parsed. Then it fails on every input."""
     return run.status == "error" and run.stderr.rstrip().rpartition("\n")[2].startswith(
         ("SyntaxError", "IndentationError")
     )

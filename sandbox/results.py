@@ -1,7 +1,7 @@
 """Decodes the results of an execution: one line per call with its value, or one line per test with its verdict.
 
-``Box`` decodes short results. Long ones stay packed, because to decode and compare them could block the event loop. The
-code verifier does both in a worker process.
+``Box`` decodes short results. Long results stay packed, because decoding and comparing them could block the event loop.
+The code verifier decodes and compares them in a worker process.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _VALUES_INLINE = 8 << 10  # bytes of values; to compare sets of crafted integers
 
 @dataclass(frozen=True, slots=True)
 class PackedResults:
-    """The results of one execution, as its process wrote them.
+    """The results of one execution as bytes, as the box sent them.
 
-    ``tested`` is True if the lines contain verdicts. Each verdict must have ``key``. At most ``wanted`` lines were
-    requested.
+    ``tested`` is True if the lines are verdicts. Each verdict must contain ``key``. ``wanted`` is the number of calls
+    or tests, which is the expected number of lines.
     """
 
     raw: bytes
@@ -36,7 +36,7 @@ class PackedResults:
     def decode(self) -> tuple[JsonObject, ...]:
         """Return one entry per line. A malformed line becomes an entry with the key ``error``.
 
-        After one line more than ``wanted``, the rest is ignored.
+        At most ``wanted`` + 1 lines are decoded. One line too many is enough to detect wrong output.
         """
         lines = self.raw.split(b"\n", self.wanted + 1)[: self.wanted + 1]
         return tuple(self._entry(line) for line in lines if line)

@@ -1,6 +1,6 @@
 """Byte streams to boxes over non-blocking sockets: plain streams, and Docker's multiplexed streams.
 
-``box.Box`` sends and receives through these streams (protocol ``box.Stream``).
+``box.Box`` sends and receives through these streams. They implement the protocol ``box.Stream``.
 """
 
 from __future__ import annotations

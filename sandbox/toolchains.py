@@ -1,4 +1,4 @@
-"""The folders of compilers on this machine, so that the boxes of ``LocalSandbox`` can read them."""
+"""Finds the compilers on this machine, so that the boxes of ``LocalSandbox`` can read their folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMANDS = {"typescript": "node", "cpp": "g++", "go": "go", "rust": "rustc", "ja
 
 
 def check_compilers(languages: tuple[str, ...]) -> None:
-    """Raise ``SandboxError`` if this machine lacks the compiler of one of the languages."""
+    """Raise ``SandboxError`` if this machine has no compiler for one of the languages."""
     for language in languages:
         if shutil.which(COMMANDS[language]) is None:
             raise SandboxError(
@@ -41,7 +41,10 @@ def _home_of(command: str) -> Path | None:
 
 
 def _home_of_rust() -> Path | None:
-    """Return the folder of the default toolchain. ``rustc`` may be the command of rustup, which only starts another."""
+    """Return the folder of the Rust toolchain, as ``rustc`` itself reports it; None if Rust does not work.
+
+    The path of the command ``rustc`` is not enough: with rustup it is only a proxy, outside the toolchain.
+    """
     found = shutil.which("rustc")
     if not found:
         return None

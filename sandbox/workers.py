@@ -1,7 +1,7 @@
 """Worker processes for trusted functions that may need too much time or memory (``protocols.Workers``).
 
-The math verifier calls SymPy in them, and the code verifier compares long results. A process can always be killed,
-but a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled, so a
+The math verifier calls SymPy in them, and the code verifier compares long results. A process can always be killed, but
+a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled, so a
 function must be importable. Untrusted programs need a sandbox instead: a worker has limited time and memory, but full
 access to files and network.
 """
@@ -32,7 +32,7 @@ START_S = 60.0  # time limit for a worker to start and import its modules on a b
 
 
 class ProcessorTimeError(TimeoutError):
-    """A call used more processor time than it may use."""
+    """A call exceeded its limit of processor time."""
 
 
 class ProcessPool:
@@ -40,9 +40,9 @@ class ProcessPool:
 
     If a call is cancelled or exceeds its time limit, its process is killed. ``memory_mb`` limits how much the address
     space of a worker may grow after its start. A call that needs more memory raises ``MemoryError``. ``preload``
-    contains the names of modules that a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
-    ``cpu_s`` is the processor time in seconds that one call may use; None: no limit. It does not depend on how busy the
-    machine is.
+    contains the names of modules that a worker imports at its start. A worker is replaced after ``calls_per_worker``
+    calls. ``cpu_s`` is the limit of processor time per call, in seconds; None means no limit. Unlike a time limit, it
+    does not depend on the load of the machine.
     """
 
     name = "process_pool"
@@ -109,7 +109,7 @@ class ProcessPool:
         return value
 
     async def _ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
-        """Send one call to a free worker and return its result. The worker is used again only if it answered."""
+        """Send one call to a free worker and return its result. The worker is used again only if it answers."""
         worker = await self._worker()
         healthy = False
         try:
@@ -202,7 +202,7 @@ class _Worker:
             raise WorkerLost(f"{_end_of(code)} during a call") from error
 
     async def _exit_code(self) -> int | None:
-        """Return the exit code of a process that is ending; None if it still runs after a second."""
+        """Return the exit code of the process; None if it has not ended after one second."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             await asyncio.to_thread(self._process.wait, 1)
         return self._process.returncode
@@ -290,9 +290,9 @@ def _limit_memory(memory_mb: int) -> None:
 
 
 def _limit_processor_time(seconds: float | None) -> None:
-    """Let the kernel end this process once it has used ``seconds`` more; None: no limit.
+    """Let the kernel end this process after ``seconds`` more of processor time; None removes the limit.
 
-    The signal has no handler, because Python runs none while a long operation in C lasts.
+    The signal has no Python handler, because Python would call the handler only after a long operation in C has ended.
     """
     with contextlib.suppress(AttributeError):  # a system without these timers; the time limit still applies
         signal.setitimer(signal.ITIMER_PROF, seconds or 0)

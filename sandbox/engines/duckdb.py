@@ -19,7 +19,7 @@ _SETTINGS = {
 
 
 def query(source: str, setup: str) -> list[Row]:
-    """Run the query ``source`` in a database created by ``setup``, and return its rows."""
+    """Run the query ``source`` in a new database that ``setup`` has filled, and return its rows."""
     database = _ENGINE.connect(":memory:", config=_SETTINGS)
     if setup.strip():
         database.execute(setup)
