@@ -35,10 +35,11 @@ def apply_stage(
     cache_file: Path | None = None,
     row_done: RowDone = lambda name, added: None,
 ) -> Table:
-    """Run ``stage`` over ``rows`` and return the added columns, in the same order.
+    """Run ``stage`` over ``rows`` and return the columns that it adds: one table row per row, in the same order.
 
     If ``cache_file`` is set, the result is stored in this file, and its checksum in a second file. The next call with
-    the same file reads the result from it if the checksum is right. So the file name must contain the fingerprint.
+    the same file reads the result from it if the checksum is right. The name of the file must therefore contain the
+    fingerprint of the rows and the settings.
 
     If the stage raises an exception for a row, the run stops. If a failure must not stop the run, the stage stores it
     in the row and raises nothing.
@@ -62,7 +63,7 @@ def delete_cached(cache_file: Path) -> None:
 
 
 def is_damaged(cache_file: Path) -> bool:
-    """Return whether ``cache_file`` exists and does not match its checksum, for example because writing was stopped."""
+    """Return whether ``cache_file`` exists and does not match its checksum, as after a killed process."""
     try:
         expected = json.loads(_checksum_of(cache_file).read_text("utf-8"))
     except (OSError, ValueError):
@@ -75,7 +76,7 @@ def _checksum_of(cache_file: Path) -> Path:
 
 
 def _is_intact(cache_file: Path) -> bool:
-    """Return whether ``cache_file`` exists and has its checksum. A damaged file is deleted."""
+    """Return whether ``cache_file`` exists and matches its checksum. A damaged file is deleted."""
     if is_damaged(cache_file):
         log.warning("The cache file %s is damaged or incomplete. It is deleted and written again.", cache_file)
         delete_cached(cache_file)

@@ -28,7 +28,7 @@ def check_writable(folder: Path) -> None:
 
 @contextlib.contextmanager
 def folder_errors(out: Path) -> Iterator[None]:
-    """Convert each ``OSError`` in the block to a ``MachineError``, because the folder ``out`` cannot be written."""
+    """Convert each ``OSError`` in the block to a ``MachineError``: the run folder ``out`` cannot be written."""
     try:
         yield
     except OSError as error:

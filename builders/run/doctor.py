@@ -42,9 +42,9 @@ class Finding:
 
 
 def doctor(out: Path, *, dry_run: bool = False) -> list[Finding]:
-    """Check the run in ``out``, repair what can be repaired, and return the findings. ``dry_run`` repairs nothing.
+    """Check the run in ``out``, repair what can be repaired, and return the findings.
 
-    Raises ``FolderInUse`` if a process works in ``out``.
+    With ``dry_run``, nothing is repaired. Raises ``FolderInUse`` if a process works in ``out``.
     """
     if dry_run:
         holder = holder_of(out)
@@ -117,7 +117,7 @@ def _shards(out: Path) -> Iterator[Finding]:
     for part in sorted({*folder.glob("*.parquet"), *(path.with_suffix(".parquet") for path in folder.glob("*.json"))}):
         try:
             if checksums.read_marker(part) is None:
-                yield Finding(part, "it has no marker, so that it is not complete")
+                yield Finding(part, "it has no marker, so it is not complete")
             else:
                 checksums.check_part(part)
         except DamagedFile as error:
@@ -162,7 +162,10 @@ def _regenerations(out: Path) -> Iterator[Finding]:
 
 
 def _state(out: Path, repairs: bool, has_broken_shards: bool) -> Iterator[Finding]:
-    """Record that the run is interrupted if its process was killed, or if shards have to be made again."""
+    """Yield the problems of the manifest. With ``repairs``, a wrong state is changed to ``interrupted``.
+
+    The state ``running`` is wrong if its process was killed, and ``complete`` is wrong if there are damaged shards.
+    """
     path = out / manifest.FILE
     if not path.exists():
         yield Finding(path, "it is missing")

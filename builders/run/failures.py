@@ -1,6 +1,6 @@
-"""Counts the failures of a shard that another attempt may mend. Called by ``builders.run.pipeline``.
+"""Counts the failures of a shard that may succeed when the command runs again. Called by ``builders.run.pipeline``.
 
-A shard with such failures is not complete: the same command runs its failed stage, and every later stage, again. The
+A shard with such failures is not complete. The next command runs its failed stage and every later stage again. The
 journal answers all requests that succeeded, so only the failed requests are sent.
 """
 

@@ -46,7 +46,7 @@ JUDGE = (
     "With verify_nothing=true, answers are sampled without verdicts."
 )
 NO_SCORES = (
-    "pairs=by_score and its relatives pair by the scores of a reward, and the reward {name!r} scores only verdicts. "
+    "pairs=by_score and similar pairings use the scores of a reward, but the reward {name!r} only scores verdicts. "
     "Choose a reward that rates answers without a verdict, for example reward=judge, reward=listwise or reward=skywork."
 )
 ONE_MODEL = (
@@ -62,7 +62,7 @@ def reference_kind(reference: Reference) -> str:
 
 
 class PairingWithoutVerdicts(NamedTuple):
-    """The basis of the pairs without verdicts, and the reward of the run."""
+    """Whether the pairing of the run can make pairs without verdicts: its basis, and the reward of the run."""
 
     basis: Basis = VERIFIED
     reward: Reward | None = None
@@ -75,7 +75,7 @@ class PairingWithoutVerdicts(NamedTuple):
         return self.basis != VERIFIED
 
     def problem(self) -> str:
-        """Return why a pairing by score makes no pairs without verdicts; "" if the pairing needs verdicts anyway."""
+        """Return why a pairing by score makes no pairs without verdicts; "" if it does not pair by score."""
         return NO_SCORES.format(name=self.reward.name) if self.basis == "scores" and self.reward else ""
 
 
@@ -89,7 +89,7 @@ class Reach:
     unverified: Counter[str] = field(default_factory=Counter)  # kinds of the references that nothing verifies
 
     def add(self, query: Query, verifier: Verifier) -> None:
-        """Count one query."""
+        """Count one query, the kind of its reference, and the verifier of its answers."""
         kind, name = reference_kind(query.reference), verified_by(verifier, query)
         self.queries += 1
         self.kinds[kind] += 1
@@ -188,9 +188,10 @@ class FirstRows:
 
 
 def check_reach(found: Mapping[str, Reach], source: Source, *, stop: bool, cause: str = "") -> None:
-    """Warn about each split of which no query can be verified. ``cause`` is a further reason to show.
+    """Warn about each split of which no query can be verified.
 
-    Raises ``ConfigError`` if ``stop`` is set and no query of any split can be verified.
+    Raises ``ConfigError`` if ``stop`` is set and no query of any split can be verified. The message of this error
+    starts with ``cause``.
     """
     unverified = {split: reach for split, reach in found.items() if not reach.verifiable}
     if not unverified:
@@ -203,7 +204,7 @@ def check_reach(found: Mapping[str, Reach], source: Source, *, stop: bool, cause
 
 
 def _lines(found: Mapping[str, Reach]) -> list[str]:
-    """Return one line per split; one line in total if there are more than ``MOST_SPLITS``."""
+    """Return the facts about the splits, one line per split. More than ``MOST_SPLITS`` splits share one line."""
     if len(found) > MOST_SPLITS:
         return [f"{len(found)} splits, first {sum(found.values(), Reach())}"]
     return [f"Split {visible(split)}, first {reach}" for split, reach in found.items()]
@@ -220,7 +221,7 @@ def reach_of(verifier: Verifier, queries: Iterable[Query]) -> dict[str, Reach]:
 
 
 def first_query(query: Query, verifier: Verifier) -> list[str]:
-    """Return lines with the first prompt, its reference and the name of the verifier that will decide."""
+    """Return lines with the first prompt, its reference and the name of the verifier of its answers."""
     return [
         f"First prompt ({visible(query.id)}): {_shortened(query.text)}",
         f"  reference: {_shortened(reference_text(query)) or NO_REFERENCE}",
@@ -253,7 +254,7 @@ def check_recorded(generate: Generate, source: Source, queries: Sequence[Query])
 
 
 def _columns(source: Source) -> str:
-    """Return a sentence with the columns of ``source`` and their uses; "" if it does not report them."""
+    """Return a sentence with the columns of ``source`` and their uses; "" if the source does not report them."""
     uses = source.column_uses if isinstance(source, ReportsColumns) else {}
     listed = ", ".join(f"{visible(name)} ({part or 'not used'})" for name, part in uses.items())
     return f" Columns: {listed}." if listed else ""

@@ -1,6 +1,6 @@
 """Estimates the calls and the cost of a run before its first request.
 
-``bestofn build dry_run=true`` prints the estimate for the whole run. A build prints the one for its first queries.
+``bestofn build dry_run=true`` prints the estimate for the whole run. A build prints the estimate for its first shard.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class _Sum:
     completion: tuple[float, float] = (0.0, 0.0)
 
     def add(self, calls: PlannedCalls, question_tokens: float) -> None:
-        """Add the calls for one query. Each prompt has the question, one answer and an instruction."""
+        """Add the calls for one query. Each prompt is assumed to hold the question, one answer and an instruction."""
         prompt = question_tokens + EXPECTED_TOKENS + INSTRUCTION_TOKENS
         longest = calls.max_tokens or 4 * EXPECTED_TOKENS
         self.expected += calls.expected

@@ -18,8 +18,9 @@ from bestofn.builders.tables.writer import ViewWriter, schema_metadata
 class LandingViews:
     """The published tables of the run ``out``, which grow while shards are completed.
 
-    The columns of two tables depend on the rows: ``margin`` and the parts of the scores. They are chosen by the first
-    shard. If a later shard needs other columns, ``finish`` returns None, and the tables must be written again.
+    Some columns depend on the rows: ``margin`` and the parts of the scores. The tables get ``margin`` and the score
+    parts of the first shard. If a shard needs other columns, ``finish`` returns None, and the tables must be written
+    again.
     """
 
     def __init__(self, out: Path, settings: TableSettings) -> None:
@@ -34,8 +35,8 @@ class LandingViews:
     def add(self, number: int, rows: Sequence[Row], size: int, complete: Collection[int]) -> None:
         """Add the rows of shard ``number``, which have ``size`` bytes, as soon as all earlier shards are added.
 
-        ``complete`` are the numbers of the shards whose parts are complete. Rows stay in memory until it is the turn
-        of their shard. If they exceed ``shards.READ_BYTES``, the part is read again.
+        ``complete`` are the numbers of the shards whose parts are complete. Rows of later shards wait in memory, up to
+        ``shards.READ_BYTES`` in total. The other later shards are read again from their parts.
         """
         held = sum(waiting for _, waiting in self._waiting.values())
         if self._fits and (number == self._written or held + size <= shards.READ_BYTES):
@@ -44,7 +45,7 @@ class LandingViews:
             self._add_next(part_of(self._out, self._written))
 
     def finish(self, parts: Sequence[Path], described: JsonObject) -> Mapping[str, int] | None:
-        """Add the other shards of ``parts`` and publish the tables. Returns the rows by table.
+        """Add the shards of ``parts`` that are not added yet, and publish the tables. Returns the rows by table.
 
         ``described`` is the manifest. Returns None if the tables must be written again.
         """
@@ -59,7 +60,7 @@ class LandingViews:
         return views.row_counts()
 
     def discard(self) -> None:
-        """Delete the files that are not published yet."""
+        """Delete the unfinished files of the tables, which are not published."""
         self._waiting.clear()
         if self._views is not None:
             self._views.__exit__(InterruptedError, InterruptedError(), None)

@@ -1,6 +1,6 @@
-"""Checks what this machine has for bestofn: ``bestofn doctor`` without a run.
+"""Checks what is installed and set on this machine: ``bestofn doctor`` without a run.
 
-Each function checks one area and yields ``Check``s. Credentials are never in a check, only whether they are set.
+Each function checks one area and yields ``Check``s. A check never contains a credential, only whether it is set.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PROGRAMS = {  # command -> (arguments that print its version, what needs it, how
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One checked part of the machine. ``missing`` is an optional part; ``problem`` prevents a usual build."""
+    """The result of one check. ``missing``: an optional part is not installed; ``problem``: a usual build fails."""
 
     area: str
     name: str
@@ -71,7 +71,10 @@ class Check:
 
 
 def check_machine(folder: Path, environment: Mapping[str, str]) -> list[Check]:
-    """Check the machine. ``folder`` is where runs are written."""
+    """Return the results of all checks.
+
+    ``folder`` is where runs are written, and ``environment`` holds the environment variables.
+    """
     return [
         *python_checks(),
         *extra_checks(),
@@ -84,7 +87,7 @@ def check_machine(folder: Path, environment: Mapping[str, str]) -> list[Check]:
 
 
 def python_checks() -> Iterator[Check]:
-    """Check the version of Python, and the packages that bestofn always needs."""
+    """Check the version of Python, and the packages that bestofn needs without any extra."""
     recent = sys.version_info[:2] >= LEAST_PYTHON
     yield Check(
         "Python",
@@ -108,7 +111,7 @@ def extra_checks() -> Iterator[Check]:
 
 
 def _lacking(extra: str) -> Iterator[str]:
-    """Yield the requirements of ``extra`` ("" for none) that are not installed, as text."""
+    """Yield the requirements of ``extra`` that are not installed, as text; with "", those of bestofn itself."""
     from packaging.requirements import Requirement
 
     for requirement in map(Requirement, _metadata().get_all("Requires-Dist") or ()):
@@ -136,7 +139,10 @@ def _version(package: str) -> str:
 
 
 def sandbox_checks() -> Iterator[Check]:
-    """Check both sandboxes. It is a problem if none works, because no program can be verified then."""
+    """Check whether the Docker sandbox and the local sandbox work.
+
+    If neither works, this is a problem, because no program can be verified.
+    """
     found = [_docker(), _local()]
     if all(check.state != "ok" for check in found):
         found = [Check(one.area, one.name, "problem", one.fact, one.remedy) for one in found]
@@ -180,7 +186,7 @@ def program_checks() -> Iterator[Check]:
 
 
 def _output(command: str, arguments: list[str]) -> str:
-    """Return the first line that a command prints; "" if it does not exist or fails."""
+    """Return the first line that a command prints; "" if the command does not exist or fails."""
     path = shutil.which(command)
     if path is None:
         return ""
@@ -215,7 +221,7 @@ def gpu_checks() -> Iterator[Check]:
 
 
 def key_checks(environment: Mapping[str, str]) -> Iterator[Check]:
-    """Check which credentials are set. They are not sent anywhere."""
+    """Check which credentials are set. The credentials are not sent anywhere."""
     for name, (use, variables, file) in KEYS.items():
         set_in = [variable for variable in variables if environment.get(variable, "").strip()]
         set_in += [f"~/{file}"] if file and Path(environment.get("HOME", ""), file).is_file() else []
@@ -233,7 +239,7 @@ def _has_stored_token() -> bool:
 
 
 def resource_checks(folder: Path) -> Iterator[Check]:
-    """Check processors, memory, and the disk of ``folder``."""
+    """Check the system, the processors, the memory and the disk of ``folder``."""
     yield Check("machine", "system", "ok", f"{platform.system()} {platform.release()} {platform.machine()}")
     yield Check("machine", "processors", "ok", str(os.cpu_count()))
     yield Check("machine", "memory", "ok", _memory())

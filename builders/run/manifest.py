@@ -1,6 +1,7 @@
 """Reads and writes ``manifest.json``, the manifest of a run: its state, configuration and library versions.
 
-The schema of every published Parquet file contains most of these facts. Both contain no credentials.
+The schema of every published Parquet file contains most of these facts. Neither the manifest nor a schema contains
+credentials.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def versions() -> dict[str, str]:
 
 
 def without_redacted(value: Any) -> Any:
-    """Return ``value`` without redacted secrets. Providers then read these secrets from the environment."""
+    """Return ``value`` without the settings whose values are masked. Providers then read them from the environment."""
     if isinstance(value, dict):
         return {key: without_redacted(item) for key, item in value.items() if item != MASK}
     return value

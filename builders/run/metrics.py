@@ -18,10 +18,11 @@ TOKENS = {"input": "prompt", "output": "completion"}  # kind of tokens -> how th
 
 
 class Metrics(TypedDict):
-    """The state of a run. Counts are totals since the start of the process, except ``queries_completed_before``.
+    """The state of a run. Counts are totals since the start of the process.
 
-    ``verification_queue`` counts queries that are sampled and not yet verified. ``error_share`` is the share of the
-    requested completions that ended in an error. ``tokens`` are counted by kind: ``input`` and ``output``.
+    ``queries_completed_before`` counts the queries that earlier commands completed. ``verification_queue`` counts
+    queries that are sampled and not yet verified. ``error_share`` is the share of the requested completions that ended
+    in an error. ``tokens`` are counted by kind: ``input`` and ``output``.
     """
 
     time: str

@@ -1,8 +1,8 @@
-"""Copies a run to a URL, for ``out=s3://bucket/run``. Works with ``gs://``, ``hf://`` and all fsspec file systems.
+"""Copies a run to a URL, for ``out=s3://bucket/run``. All fsspec file systems work, such as ``gs://``.
 
-The run itself uses a folder on this machine. The journal and the cache are not copied. A completed shard is copied to
-the URL within seconds: first its part, then its marker. The views are copied at the end, and the manifest last. So if
-the manifest at the URL has the state "complete", the whole run has been copied. If this machine is lost, another
+The run itself works in a folder on this machine. The journal and the cache are not copied. A completed shard is copied
+to the URL within seconds: first its part, then its marker. The views are copied at the end, and the manifest last. So
+if the manifest at the URL has the state "complete", the whole run has been copied. If this machine is lost, another
 machine continues from the copied shards. Used by ``scripts.build``.
 """
 
@@ -49,7 +49,7 @@ def folder_of(url: str) -> Path:
 class Mirror:
     """Context manager: copies completed shards of ``folder`` to ``url`` in the background, until the block ends.
 
-    ``finish`` copies all other files.
+    ``finish`` copies all other files, such as the views and the manifest.
 
     A failed copy is retried; only the failure of the last attempt is an error. Raises ``ConfigError`` if no
     installed fsspec package supports the URL, and ``MachineError`` if the URL cannot be read or written.
@@ -119,7 +119,7 @@ class Mirror:
             self._fs.rm_file(probe)
 
     def _pull(self) -> None:
-        """Copy completed shards from the URL into the local folder, unless they are already there."""
+        """Copy completed shards from the URL into the local folderthat has no marker of them."""
         with _errors_of(self.url):
             self._fs.invalidate_cache()
             remote = {PurePosixPath(name).name for name in self._ls("shards")}

@@ -29,7 +29,8 @@ PART_ROWS = 256  # rows that are added to a part at a time
 class PartWriter:
     """Writes the parts of the run ``out``.
 
-    ``row_done`` is called after each row of each stage, and ``landed`` after each part.
+    ``row_done`` is called after each row of each stage (see ``RowDone``), and ``landed`` after each part (see
+    ``RowsDone``).
     """
 
     out: Path
@@ -63,13 +64,13 @@ class PartWriter:
         return failed
 
     def run_first_stage(self, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> None:
-        """Run the first stage over ``rows``. Only its cache file is written."""
+        """Run the first stage over ``rows`` and write its cache file. No part is written."""
         first = self.stages[0]
         file = self._cache_files(number, fingerprints)[first.name]
         apply_stage(self._queries(rows)[1], first, self.loop, cache_file=file, row_done=self.row_done)
 
     def _queries(self, rows: Sequence[Row]) -> tuple[Table, list[NestedRow]]:
-        """Return ``rows`` as an Arrow table, and as the rows that this table gives."""
+        """Return ``rows`` as an Arrow table, and as the nested rows that are read back from this table."""
         types = features_from(features()["query"])
         table = to_table(rows, types)
         return table, list(map(NestedRow, from_table(table, types)))

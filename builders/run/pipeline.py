@@ -127,7 +127,7 @@ class Run:
 
     @property
     def is_open(self) -> bool:
-        """Whether ``open`` was called."""
+        """Whether ``open`` was called, also if the run is closed again."""
         return self._opened
 
     @property
@@ -159,7 +159,7 @@ class Run:
     def check_stages(self, rows: Sequence[Row]) -> None:
         """Send the first rows through the stages; see ``builders.run.preflight``.
 
-        Later calls do nothing, or raise the error of the first one. The shards in flight wait for the first call.
+        Only the first call sends rows. Calls from other shards wait for it, and raise its error if it failed.
         """
 
         def check() -> None:
@@ -169,7 +169,7 @@ class Run:
         self._preflight(check)
 
     def set_scales(self, queries: Sequence[Query] = ()) -> None:
-        """Set the scales of a reward that needs them: the stored ones, or an estimate from ``queries``, if given."""
+        """Load the stored scales of a reward that needs scales, or estimate them from ``queries``, if given."""
         reward = reward_without_scales(self.stage_list)
         if reward is None:
             return
@@ -301,7 +301,7 @@ def shards(source: Source, size: int, most: int | None = None) -> Iterator[tuple
 
 
 def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[tuple[int, list[Query]]]:
-    """Yield the shards of the run, or of the first queries of a preview. Check the first queries of each new split.
+    """Yield the shards of the run, or of the first queries of a preview. Checks the first queries of each split.
 
     ``say`` gets the facts about the first queries, and the estimate of their cost. Raises ``ConfigError`` if their
     answers cannot be verified (see ``FirstRows``).

@@ -44,7 +44,7 @@ REWARD_REMEDY = "Change the settings or the model of the reward; its stored repl
 
 
 class Failure(NamedTuple):
-    """The failure of a stage on all answers to one query. The run stops if this many ``queries`` fail."""
+    """The failure of a stage on all answers to one query. The run stops after ``queries`` such failures."""
 
     what: str
     problem: str
@@ -60,13 +60,14 @@ def check_stages(
     expect_verdicts: bool = True,
     opening: Sequence[OpensInBackground] = (),
 ) -> None:
-    """Send the first rows through ``stages``. Sends nothing if no answers are sampled or read, and in batch mode.
+    """Send the first rows through ``stages``. Without ``Generate``, and in batch mode, no row is sent.
 
-    Waits for the sandboxes ``opening`` before more than one query is sampled, and raises the error of a sandbox that
+    After the check of the provider, waits until the sandboxes ``opening`` are open. Raises the error of a sandbox that
     cannot be opened.
 
-    Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the verifier or the reward fails on all
-    answers to the first queries. If ``expect_verdicts`` is set and all these answers are undecided, logs a warning.
+    Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the requests of a judge or reward fail
+    for all answers to the first queries. Raises ``MachineError`` if the verifier or the reward itself fails on all of
+    them. If ``expect_verdicts`` is set and all these answers are undecided, logs a warning.
     """
     generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
     if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):
@@ -168,16 +169,16 @@ def check_provider(generate: Generate, rows: Sequence[Row], loop: Loop) -> None:
         if all(errors) and all(map(may_be_retried, errors)):
             if all(kind_of(error) == Forbidden.__name__ for error in errors):
                 raise AuthenticationError(
-                    f"none of the first {len(errors)} candidates was answered. {errors[0]}", status=403
+                    f"none of the first {len(errors)} candidates got a reply. {errors[0]}", status=403
                 )
             raise OutageError(
-                f"none of the first {len(errors)} candidates was answered. The first error: {errors[0]}\n"
+                f"none of the first {len(errors)} candidates got a reply. The first error: {errors[0]}\n"
                 f"{_remedy(errors[0], config_key_of(generate.sampler))}Then run the same command again."
             )
 
 
 def _remedy(error: str, key: str) -> str:
-    """Return advice on ``error``; "" if the error gives it. ``key`` is the key of the provider's settings."""
+    """Return advice on ``error``; "" if the error already contains it. ``key``: key of the provider's settings."""
     if f"Check {key}." in error:
         return ""
     remedy = REMEDIES.get(kind_of(error), "Check whether the service is overloaded or down, and {key}.base_url")

@@ -27,8 +27,9 @@ BAR = 28  # width of a bar in characters
 
 
 class ProgressState(TypedDict):
-    """The progress of a build as plain data. Counts are those of this process, except ``completed_before``.
+    """The progress of a build as plain data.
 
+    ``completed_before`` counts the queries that earlier commands completed; all other counts are of this process.
     ``total`` and ``left_s`` are None if they are not known; ``left_usd`` is None without a budget. ``failures`` counts
     failed attempts to get a reply by cause; ``waiting`` says what requests wait for.
     """
@@ -99,7 +100,10 @@ class Progress:
             }
 
     def _left_s(self, seconds: float, rows: Sequence[int]) -> float | None:
-        """Estimate the remaining time from the last stage, or from all stages that have begun if it has no row yet."""
+        """Estimate the remaining time in seconds; None if no row is done or the total is not known.
+
+        The estimate uses the last stage. If this stage has no row yet, it uses the mean of all stages that have begun.
+        """
         begun = [count for count in rows if count]
         if self.total is None or not begun:
             return None
@@ -200,7 +204,7 @@ def _table(state: ProgressState) -> Table:
 
 
 def _bars(state: ProgressState) -> Iterator[tuple[str, float, str]]:
-    """Yield (stage, share of its queries that are done, text) per stage. The share is 0 if the total is not known."""
+    """Yield (stage, share of its queries that are done, text) per stage. Without a total, the share is 0."""
     total = state["total"]
     for stage, rows in state["stages"].items():
         done = state["completed_before"] + rows

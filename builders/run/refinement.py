@@ -1,7 +1,8 @@
 """Writes the refined run of a finished run: ``bestofn refine``.
 
-The new run has the queries with revised answers. Their candidates are those of the run, followed by the revisions. It
-has all published tables; each of its pairs is a revision over its original. The replies go to the journal of the run.
+The new run has the queries with revised answers. Its candidates are those of the finished run, followed by the
+revisions. It has all published tables. Each of its pairs has a revision as chosen and its original as rejected. The
+replies go to the journal of the run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BATCH = 64  # rows in flight
 
 
 def check_output(run: Path, out: Path) -> None:
-    """Raise ``ConfigError`` if ``out`` is the run itself, or a folder that is not a refined run."""
+    """Raise ``ConfigError`` if ``out`` is the run itself, or a folder with other data than a refined run."""
     if out.resolve() == run.resolve():
         raise ConfigError(f"out is {out}, which is the run itself; expected another folder.")
     if out.exists() and any(out.iterdir()) and "refined_from" not in manifest.read_or_empty(out):
@@ -40,7 +41,10 @@ def check_output(run: Path, out: Path) -> None:
 def refined_rows(
     rows: Iterable[JsonObject], refiner: Refiner, rules: PairRules, run: Callable[[Any], Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the refined rows with their pairs. ``run`` runs a coroutine. ``BATCH`` rows are in flight at once."""
+    """Yield the refined rows with their pairs. ``BATCH`` rows are in flight at once.
+
+    ``run`` runs a coroutine and returns its result.
+    """
     remaining, pairs = iter(rows), MakePairs(functools.partial(refined_pairs, rules=rules))
     while batch := list(itertools.islice(remaining, BATCH)):
         for row in run(run_together(refiner.row(row) for row in batch)):

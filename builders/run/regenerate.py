@@ -127,7 +127,7 @@ def _recorded_run(config: JsonObject, out: Path) -> Iterator[Run]:
 
 
 def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Selected:
-    """Return the candidates that satisfy ``wanted``, at most ``most`` of them (None: no limit)."""
+    """Return the candidates that satisfy ``wanted``, in the order of the parts; at most ``most`` (None: no limit)."""
     left = float("inf") if most is None else most
     selected: Selected = {}
     for part in parts:
@@ -308,7 +308,8 @@ def _publish(run: Run, out: Path) -> None:
 def _back_up(flat_file: str | None, ready: Sequence[Path]) -> None:
     """Copy the flat file, as it was before the ``ready`` regenerations, to FILE.bak.
 
-    The first copy is in the folder of the regeneration, so that an interrupted command does not back up the new file.
+    The file is first copied to the folder of the regeneration. A command that continues an interrupted one uses this
+    copy, because the flat file may be the new one already.
     """
     if not flat_file or not ready or not Path(flat_file).exists():
         return

@@ -56,7 +56,7 @@ def reward_without_scales(stages: Iterable[Stage]) -> NeedsScales | None:
 
 
 def load_scales(reward: NeedsScales, out: Path, key: str) -> None:
-    """Set the scales that an earlier command estimated with the same settings, if there are any.
+    """Set the scales that an earlier command stored for the same settings. Does nothing if there are none.
 
     ``key`` identifies the settings of all stages up to the reward.
     """

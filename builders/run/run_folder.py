@@ -71,7 +71,7 @@ def write_marker(part: Path, fingerprints: Sequence[str], rows: int, failed: Map
 
 
 def write_marker_of_replacement(part: Path, new: Path) -> None:
-    """Write the marker that ``part`` gets when the file ``new`` has replaced it, next to ``new``."""
+    """Write the marker for the file ``new``, which will replace ``part``. It is stored next to ``new``."""
     marker = read_marker(part)
     if marker is not None:
         text = json.dumps({**marker, "part": checksum(new)}) + "\n"
@@ -79,7 +79,7 @@ def write_marker_of_replacement(part: Path, new: Path) -> None:
 
 
 def adopt_marker(folder: Path, replacement: Path) -> None:
-    """Move the marker ``replacement`` to the shards in ``folder``. If the part does not match it, delete it."""
+    """Move the marker ``replacement`` to the shards in ``folder``. A marker that does not match its part is deleted."""
     part = folder / replacement.with_suffix(".parquet").name
     content = manifest.read_json(replacement)
     expected = content.get("part") if isinstance(content, dict) else None
@@ -106,7 +106,7 @@ def is_complete(part: Path, fingerprint: str) -> bool:
 
 
 def failed_before(out: Path) -> int:
-    """Return the number of failed candidates in the markers of the parts of ``out``."""
+    """Return how many candidates failed in earlier commands, as the markers in ``out`` record it."""
     failed = 0
     for path in (out / "shards").glob("*.json"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

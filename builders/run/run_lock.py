@@ -6,7 +6,7 @@ process on another machine or in another container, only the heartbeat is visibl
 seconds, the lock is taken over.
 
 The file is read and changed under ``flock``. NFS from version 4 passes this on to the server. On a file system without
-``flock``, two processes that start within the same moment on two machines may both get the lock.
+``flock``, two processes that start at the same moment on two machines may both get the lock.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Holder:
         return max(0.0, time.time() - self.beat_at)
 
     def is_working(self) -> bool:
-        """Return whether the process seems to run, without waiting for its next heartbeat."""
+        """Return whether the process seems to run. Does not wait for its next heartbeat."""
         alive = self.process.is_alive()
         return self.age_s < 2 * STALE_S if alive is None else alive
 
@@ -173,7 +173,7 @@ class RunLock:
 def run_lock(out: Path) -> Iterator[RunLock]:
     """Hold the lock of the run folder ``out`` during the block. The folder is created if it does not exist.
 
-    A block inside this block gets the same lock. Raises ``FolderInUse`` if another process works in the folder, and
+    A nested call in the block yields the same lock. Raises ``FolderInUse`` if another process works in the folder, and
     ``MachineError`` if the folder cannot be written.
     """
     held = _held.get({})
@@ -224,7 +224,10 @@ def busy(out: Path, holder: Holder) -> str:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """Open the lock under ``flock`` for this block. Opens it again if another process has deleted it meanwhile."""
+    """Open the lock file and hold ``flock`` on it during the block.
+
+    If another process deletes the file before ``flock`` succeeds, a new file is opened.
+    """
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -254,7 +257,7 @@ def _is_same_file(file: int, path: Path) -> bool:
 
 
 def _parsed(file: int) -> Holder | None:
-    """Return the content of an open lock; None if it is empty or damaged, which means that nobody holds it."""
+    """Return the content of an open lock file; None if it is empty or damaged, because then no process holds it."""
     try:
         content = json.loads(os.pread(file, 1 << 20, 0))
         process, progress = process_from(content["process"]), content["progress"]

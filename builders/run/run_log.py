@@ -180,7 +180,7 @@ class _MetricsFiles:
 
 @contextlib.contextmanager
 def _every(seconds: float, write: Callable[[], None]) -> Iterator[None]:
-    """Call ``write`` every ``seconds`` in a thread, and once at the end. If it fails, log one warning and stop."""
+    """Call ``write`` every ``seconds`` in a thread, and once at the end. If writing fails, log one warning and stop."""
     stop = threading.Event()
 
     def work() -> None:

@@ -51,7 +51,7 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WrittenPart:
-    """The report of the second process about one part. ``rows`` counts rows by stage, ``outcomes`` verdicts."""
+    """The report of the second process about one part. ``rows``: stage -> count; ``outcomes``: outcome -> count."""
 
     failed: Failures
     rows: Mapping[str, int]
@@ -60,7 +60,10 @@ class WrittenPart:
 
 
 def second_process(config: JsonObject, out: Path, stages: Sequence[Stage]) -> SecondProcess | None:
-    """Return the second process of a run; None if a later stage needs the first process."""
+    """Return the second process of a run; None if its stages do not allow one.
+
+    The first stage must be ``Generate``, and all later stages must consist of classes in ``MODULES``.
+    """
     nodes: Mapping[str, JsonObject] = config["stages"]
     if not stages or not isinstance(stages[0], Generate):
         return None
@@ -105,7 +108,7 @@ class SecondProcess:
         await self._pool.__aexit__(*exc)
 
     def expect(self, queries: int, loop: Loop) -> None:
-        """Count queries that are sampled now. The process starts in ``loop`` when there are enough of them."""
+        """Count queries whose sampling starts now. At ``LEAST_QUERIES``, the process starts in ``loop``."""
         with self._lock:
             before, self._expected = self._expected, self._expected + queries
         if before < LEAST_QUERIES <= self._expected:
@@ -119,14 +122,14 @@ class SecondProcess:
         return verifier is None or all(verified_by(verifier, query) in VERIFIERS for query in queries)
 
     def complete(self, number: int) -> None:
-        """Note that the part of shard ``number`` is complete."""
+        """Record that the part of shard ``number`` is complete."""
         with self._lock:
             self._complete.add(number)
 
     async def write(self, shard: Shard, settings: TableSettings) -> WrittenPart:
         """Run the later stages over ``shard`` and write its part. See ``PartWriter.write``.
 
-        ``settings`` are those of the published tables, which are also written.
+        The rows are also added to the published tables, which have the settings ``settings``.
         """
         call = (self._out, self._later, shard, settings, frozenset(self._complete))
         written = await self._pool.call(_write_part, *call, timeout_s=NO_LIMIT_S)
@@ -137,9 +140,9 @@ class SecondProcess:
     async def finish_views(
         self, parts: Sequence[Path], described: JsonObject, settings: TableSettings
     ) -> Mapping[str, int] | None:
-        """Publish the tables of ``parts``. Returns the rows by table; None if they must be written here.
+        """Publish the tables of ``parts``. Returns the rows by table.
 
-        ``described`` is the manifest.
+        ``described`` is the manifest. Returns None if the caller must write the tables itself.
         """
         if self._expected < LEAST_QUERIES:
             return None
@@ -148,7 +151,7 @@ class SecondProcess:
 
 
 class _Sampled:
-    """Takes the place of ``Generate`` in the second process, which reads its result from the cache."""
+    """The stage ``generate`` in the second process, whose result is in the cache. Calling it is an error."""
 
     name = Generate.name
 

@@ -1,4 +1,4 @@
-"""One process working on a run: holds the lock of the run's folder, and writes the state, the log and the metrics.
+"""The work of one process on a run: it holds the lock of the run's folder, and writes state, log and metrics.
 
 Both executors (``builders.executors``) run a build inside ``run_session``.
 """
@@ -105,7 +105,7 @@ def _class_of(node: JsonObject) -> str:
 
 
 def _place(value: object) -> str:
-    """Return a path relative to the current folder if the file exists, so that two ways to write it are equal.
+    """Return a path relative to the current folder if the file exists, so that two spellings of one path are equal.
 
     The keys of a mapping become text, as in the manifest.
     """

@@ -38,7 +38,7 @@ class Spending:
             log.debug("The manifest in %s cannot be read.", out)
 
     def facts(self, now: JsonObject) -> dict[str, Any]:
-        """Return the entries of the manifest. ``now`` are the counts of this command."""
+        """Return the manifest's entries ``spending`` and ``last_command``. ``now`` are the counts of this command."""
         whole = _sum(self._earlier, {key: value for key, value in now.items() if key not in PRESENT})
         for key, value in self._paid().items():
             whole[key] = max(whole.get(key) or 0, value)
@@ -61,7 +61,7 @@ class Spending:
 
 
 def _sum(first: JsonObject, second: JsonObject) -> dict[str, Any]:
-    """Add the numbers of two objects, also in their nested objects."""
+    """Add two objects key by key: numbers are added, nested objects likewise. A missing number is 0."""
     summed: dict[str, Any] = {}
     for key in dict.fromkeys((*first, *second)):
         one, other = first.get(key), second.get(key)

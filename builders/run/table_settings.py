@@ -17,7 +17,11 @@ from bestofn.builders.tables.columns import TableSettings
 def table_settings(
     config: JsonObject, stages: Sequence[Stage], not_sent: Mapping[str, object], config_hash: str
 ) -> TableSettings:
-    """Return the settings of a run that change the published tables. ``config_hash`` identifies its stages."""
+    """Return the settings of a run that change the published tables.
+
+    ``config_hash`` identifies the stages and their settings. ``not_sent`` has the sampling settings that the provider
+    does not send.
+    """
     sampling = config.get("sampling") or {}
     pairs = _pairs(stages)
     reward = reward_of(stages)
@@ -36,7 +40,7 @@ def table_settings(
 
 
 def pair_basis(stages: Sequence[Stage]) -> Basis:
-    """Return the basis of the pairs without verdicts in the stage ``pairs``."""
+    """Return the basis of the pairs that the stage ``pairs`` makes without verdicts; ``verdicts`` if there are none."""
     pairs = _pairs(stages)
     return pairs.basis if pairs else VERIFIED
 
