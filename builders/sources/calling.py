@@ -1,7 +1,7 @@
 """Generates queries about the mock world in which a tool is needed, missing, superfluous, failing, or not yet callable.
 
-``conf/dataset/calling.yaml`` uses it. The recorded answers of a query (``provider=recorded``) are a right one and wrong
-ones, such as a call of a tool that is not declared.
+``conf/dataset/calling.yaml`` uses it. The recorded answers of a query (``provider=recorded``) are one right answer and
+several wrong ones. A wrong one may call a tool that is not declared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A question that needs a tool, a question that lacks an argument, and one that the tool must refuse."""
+    """Texts about one tool: a question that it answers, a question that lacks an argument, and an unknown argument."""
 
     tool: str
     question: str
@@ -83,12 +83,15 @@ NEEDS = (
 
 
 class WhenToCall:
-    """Generates ``size`` queries from ``seed``, in turn of each kind in ``kinds``.
+    """Generates ``size`` queries from ``seed``. The queries cycle through ``kinds``.
 
     ``needed``: the tool is declared, and one call is right. ``missing``: the tool is not declared, and an answer must
     say so or ask. ``superfluous``: the answer is common knowledge, and any call is wrong. ``incomplete``: the question
     lacks an argument, so the answer must ask. ``failing``: the tool answers with an error, so an answer must not invent
-    its result. Each query declares ``distractors`` other tools. ``metadata["kind"]`` is the kind.
+    its result.
+
+    Each query also declares ``distractors`` tools that do not help. ``metadata["kind"]`` is the kind. Raises
+    ``SourceError`` if ``kinds`` is empty or has an unknown kind.
     """
 
     def __init__(
@@ -161,7 +164,7 @@ class WhenToCall:
 
 
 def _expectations(kind: str, need: Need, call: JsonObject, question: str) -> tuple[Reference, str, list[str]]:
-    """Return the reference of a query, a right answer, and wrong answers."""
+    """Return the reference, a right answer and wrong answers for a query of this ``kind``."""
     written, invented = _written(call), f"I looked it up. The answer to your question is {len(question) * 7}."
     if kind == "needed":
         return Reference(calls=(call,), checks={"calling": "call"}), written, [invented, _lacking(call)]

@@ -53,7 +53,7 @@ class ChoiceColumns:
         return choices
 
     def options(self, value: object) -> Options:
-        """Return the options in the column ``choices``; without options if the value is empty.
+        """Return the options in ``value``, the value of the column ``choices``; no options if it has fewer than two.
 
         The value is a list of texts, ``{"text": [...], "label": [...]}`` (ARC), or a mapping from letters to texts.
         """
@@ -69,7 +69,7 @@ class ChoiceColumns:
         return Options(tuple(texts), names)
 
     def gold_answer(self, value: object, options: Options) -> str | None:
-        """Return the letters of the options that ``value`` names. Returns None if it names none, or is ambiguous."""
+        """Return the letters of the options that ``value`` names; None if it names none, or is ambiguous."""
         items = value if isinstance(value, list | tuple) else [value]
         found = [self._gold(item, options) for item in items]
         named = [item for item in found if item is not None]

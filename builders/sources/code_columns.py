@@ -20,7 +20,7 @@ NO_ENTRY_POINT = "tests without a valid entry point (dataset.tests.entry_point)"
 
 
 class EntryPointError(SourceError):
-    """The tests of a row need an entry point, but the row has no valid one. No answer to this row could be verified."""
+    """The tests of a row need an entry point, but the row has no valid one. Its answers cannot be verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class CodeColumns:
 
 
 def starts_function(question: str, entry_point: str) -> bool:
-    """Return whether ``question`` is Python source that ends within the function ``entry_point``, and no prose."""
+    """Return whether ``question`` is Python source that ends inside the function ``entry_point``. Prose is False."""
     if not entry_point or not re.search(rf"^def {re.escape(entry_point)}\(", question, re.MULTILINE):
         return False
     try:

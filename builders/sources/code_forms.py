@@ -235,7 +235,7 @@ def _decoded(value: object) -> object:
 
 
 def _as_list(value: object) -> list[object]:
-    """Convert a list, a list as JSON text, or a single text to a list; [] for other values."""
+    """Convert a list, or a list as JSON text, to a list. A single text becomes its only item; other values give []."""
     decoded = _decoded(value)
     if isinstance(decoded, str):
         return [decoded] if decoded.strip() else []

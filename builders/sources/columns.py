@@ -44,7 +44,7 @@ PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 def calls_in(text: str) -> list[JsonObject] | None:
     """Return the tool calls in ``text`` as reference calls.
 
-    Returns None if the text contains no calls. The verifier then does not compare calls.
+    Returns None if the text contains no calls, so that the verifier does not compare calls.
     """
     return list(expected_from_calls(written_calls(text).calls)) or None
 
@@ -143,7 +143,7 @@ class Column:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns that this column may read: the first step of a path, and the whole path."""
+        """Return the names of the columns that this column may read: the first step of a path, and the whole path."""
         paths = [self.path, *self.paths, *self.join, *FIELD.findall(self.template)]
         inner = [name for column in (self.fields or {}).values() for name in column.column_names]
         first = [step[1] for path in paths if (step := PATH_STEP.match(path))]

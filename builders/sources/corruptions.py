@@ -37,7 +37,7 @@ class Corrupted:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A word problem as sentences. ``asked`` is the last one, the question; ``given`` are the others."""
+    """A word problem as sentences. ``asked`` is the last sentence, the question; ``given`` are the others."""
 
     given: tuple[str, ...]
     asked: str
@@ -160,9 +160,9 @@ def _different(number: str) -> str:
 
 
 def _within(sentence: str) -> str:
-    """Return ``sentence`` in a form that can follow other words in a sentence.
+    """Return ``sentence`` in the form that it has after other words: its first word starts with a small letter.
 
-    Its first word is changed to lower case, unless the word may be a name.
+    A first word that may be a name is unchanged.
     """
     first, _, rest = sentence.partition(" ")
     return f"{first.lower() if first in _LOWERED_INSIDE_A_SENTENCE else first} {rest}"

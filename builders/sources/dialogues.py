@@ -1,8 +1,8 @@
 """Generates dialogues about the mock world: a user with a goal, tools that change data, and a policy.
 
 ``conf/dataset/starter_dialogues.yaml`` uses it. A right dialogue leaves the world in the expected state and states what
-the user wants to know. The recorded answers of a query (``provider=recorded``) are a right dialogue and wrong ones.
-``provider=NAME`` samples dialogues with a simulated user (``bestofn.sandbox.tools.simulated_user``).
+the user wants to know. The recorded answers of a query (``provider=recorded``) are one right dialogue and several wrong
+ones. ``provider=NAME`` samples dialogues with a simulated user (``bestofn.sandbox.tools.simulated_user``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Task:
     """A goal of a user, with a right way to reach it and a wrong one.
 
     ``lookup`` is the call that the assistant needs before it proposes ``actions``. ``actions`` are empty if the policy
-    forbids what the user wants. ``wrong`` are other actions. The assistant must state ``outputs``.
+    forbids what the user wants. ``wrong`` are actions that reach another state. The assistant must state ``outputs``.
     """
 
     opening: str
@@ -166,7 +166,7 @@ KINDS: dict[str, Callable[[random.Random, World], Task]] = {
 
 
 class Dialogues:
-    """Generates ``size`` dialogues from ``seed``, in turn of each kind in ``kinds``. ``metadata["kind"]`` is the kind.
+    """Generates ``size`` dialogues from ``seed``, which cycle through ``kinds``. ``metadata["kind"]`` is the kind.
 
     ``cancellation``, ``return``, ``purchase`` and ``transfer`` need calls that change data. ``forbidden``: the policy
     forbids what the user wants, so nothing may change. Each dialogue has a separate initial world.
@@ -258,7 +258,7 @@ def _closing(task: Task) -> str:
 
 
 def _expected_state(world: World) -> dict[str, object]:
-    """Return the changes of ``world`` without the texts that the assistant chooses."""
+    """Return the changed records of ``world`` without ``FREE_TEXT``, the fields that the assistant may word freely."""
     return {
         table: {
             key: record and {field: value for field, value in record.items() if field not in FREE_TEXT}

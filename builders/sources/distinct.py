@@ -16,10 +16,10 @@ NOT_GROUPED = "repeated id and prompt with other recorded answers (set dataset.g
 
 
 class DistinctQueries:
-    """Passes on each query once, and counts the others in ``skipped`` by reason.
+    """Filters out repeated queries, and counts them in ``skipped`` by reason.
 
     Queries with equal messages and tools get the same candidates, so they would give identical rows. Only the first of
-    them passes, unless ``merge_repeats`` is false. Queries with recorded answers are only left out if the id is equal
+    them is used, unless ``merge_repeats`` is false. A query with recorded answers is left out only if its id is equal,
     too. If two different queries have the same id, the second gets another id: ``SPLIT/ID``, or ``ID-HASH``.
     """
 

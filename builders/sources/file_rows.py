@@ -1,4 +1,4 @@
-"""Reads the rows of JSON and CSV files with their values unchanged, one row at a time. ``rows`` uses it.
+"""Reads the rows of JSON and CSV files one at a time, and keeps their values unchanged. ``rows`` uses it.
 
 The library datasets (5.2) changes such rows:
 
@@ -50,11 +50,12 @@ def json_rows(files: Sequence[Path]) -> Iterator[Row]:
 
 
 def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
-    """Yield the rows of ``files`` in order. The first line of each file has the keys. An empty value is None.
+    """Yield the rows of ``files`` in order. The first line of each file has the keys.
 
-    If the first line has no ``delimiter`` and has one of ``DELIMITERS``, the file is read with this one. Other values
-    are texts. If a row has too few values, the others are None. Raises ``SourceError`` with file and line if a row has
-    too many values or is not CSV in UTF-8.
+    All values are texts; an empty value is None. If a row has too few values, the missing ones are None. If the first
+    line has no ``delimiter`` but one of ``DELIMITERS``, the file is read with that delimiter.
+
+    Raises ``SourceError`` with file and line if a row has too many values or is not CSV in UTF-8.
     """
     csv.field_size_limit(MAX_FIELD_CHARS)
     for file in files:
@@ -62,7 +63,7 @@ def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
 
 
 def _delimiter_of(file: Path, usual: str) -> str:
-    """Return ``usual``, or the other delimiter that the first line of ``file`` has instead."""
+    """Return the delimiter in the first line of ``file``: ``usual`` if the line has it, else one of ``DELIMITERS``."""
     with _opened(file) as stream:
         first = stream.readline().decode("utf-8-sig", "replace")
     for delimiter in (usual, *DELIMITERS):
@@ -97,7 +98,7 @@ def _csv_rows_of(file: Path, delimiter: str) -> Iterator[Row]:
 
 
 def _first_invalid_utf8(file: Path) -> int:
-    """Return the number of the first line that is not UTF-8, because Python's error does not contain it."""
+    """Return the number of the first line of ``file`` that is not UTF-8. Python's error lacks this number."""
     with _opened(file) as stream:
         for number, line in enumerate(stream, 1):
             try:
@@ -108,7 +109,10 @@ def _first_invalid_utf8(file: Path) -> int:
 
 
 def _rows_with_sizes(files: Sequence[Path]) -> Iterator[tuple[Row, int]]:
-    """Yield (row, size in bytes). The size is 0 for items of a JSON list, because the whole list is in memory."""
+    """Yield the rows of ``files`` as (row, size in bytes).
+
+    The size is 0 for items of a JSON list, because the whole list is in memory.
+    """
     for file in files:
         with _opened(file) as stream:
             begun = False

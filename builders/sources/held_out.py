@@ -18,7 +18,7 @@ from bestofn.builders.sources.prompt_text import digest, tokens, user_text, word
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The reason why a prompt was dropped, and the id of the prompt with which it overlaps."""
+    """The reason why a prompt is dropped, and the id of the other prompt with which it overlaps."""
 
     reason: str
     other: str

@@ -1,4 +1,4 @@
-"""Solvable problems and corrupted versions of them, to measure whether a model notices a flaw or invents an answer.
+"""Pairs solvable problems with corrupted versions, to measure whether a model notices a flaw or invents an answer.
 
 ``conf/dataset/malformed.yaml`` uses it.
 """

@@ -75,12 +75,12 @@ class _Group:
 class Mapped:
     """The queries of a table.
 
-    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part
-    that is not mapped gets a column with one of its usual names, which the log reports. A part that is mapped to null
-    has no column. ``splits`` are splits of the dataset. ``offset`` skips rows of each split.
-    ``max_queries`` limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the
-    ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``.
-    ``merge_repeats``: see ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
+    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part that is
+    not mapped gets a column with one of its usual names, which the log reports. A part that is mapped to null has no
+    column. ``splits`` are the splits of the dataset that are read. ``offset`` skips rows of each split. ``max_queries``
+    limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the ``first`` or
+    ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``. ``merge_repeats``: see
+    ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
 
     The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, it depends
     on the query: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
@@ -228,7 +228,7 @@ class Mapped:
         log.warning("%s: all rows are read.", problem)
 
     def _complete_columns(self, row: Row) -> None:
-        """Check that the mapped columns exist in ``row``, and choose columns for other parts by their usual names.
+        """Check that the mapped columns exist in ``row``, and choose columns for the other parts by their usual names.
 
         Raises ``SourceError`` if a mapped column is missing, or if no column holds the question or the messages.
         """
@@ -282,7 +282,7 @@ class Mapped:
         return Query(final_id, split, tuple(messages), tuple(tools), reference, self.name, metadata)
 
     def _recorded(self, row: Row) -> dict[str, object]:
-        """Return the metadata of one row, if it has them: rubric, instruction of the user, recorded answers."""
+        """Return the metadata that ``row`` has among rubric, instruction of the user, and recorded answers."""
         rubric, instruction = as_list(self._value(row, "rubric")), self._value(row, "user_instruction")
         kept = {key: value for key, value in (("rubric", rubric), ("user_instruction", instruction)) if value}
         if (recorded := self._value(row, "candidates")) is not None:

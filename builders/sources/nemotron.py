@@ -1,9 +1,9 @@
 """NVIDIA's Nemotron post-training datasets, versions 1 and 2; each split comes from the version that has it.
 
 Version 1 is open. Its splits are chat, code, math, stem and tool_calling. Its tools are in ``metadata`` as JSON text.
-Its code prompts are "-". With ``origins``, their questions and tests are read from the original tables; otherwise these
-rows are left out. Version 2 requires an agreement. Its splits are math, code, stem, chat and five languages. It has no
-metadata and no tool calls. A model wrote the answers, so the source of the reference is ``model``, not ``gold``.
+The prompt of a code row is "-". With ``origins``, its question and tests are read from the original table; otherwise
+the row is left out. Version 2 requires an agreement. Its splits are math, code, stem, chat and five languages. It has
+no metadata and no tool calls. A model wrote the answers, so the source of the reference is ``model``, not ``gold``.
 """
 
 from __future__ import annotations

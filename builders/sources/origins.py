@@ -25,7 +25,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """An original table: its default path, and functions that return the question and the tests of a row.
+    """A table that other datasets refer to: its default path, and functions that return a row's question and tests.
 
     ``form`` is the encoding of the tests: a key of ``FORMS`` in ``builders.sources.code_forms``.
     """

@@ -21,10 +21,10 @@ INSTALL = "Reasoning Gym is not installed. Install it with: pip install bestofn[
 INSTRUCTION = "Think first. Then write your final answer between <answer> and </answer>."
 
 MOST_INSTANCES = 1_000_000
-"""The distance of two seeds in the library, which makes instance i of seed s from s + i. So no instances are shared."""
+"""The distance of two seeds. The library makes instance i of seed s from s + i, so such seeds share no instance."""
 
 FEWER = {"acre": 2_000, "word_ladder": 500}
-"""Tasks that make all instances at once, or refuse a large number, with the number of instances that they make here."""
+"""Task -> its number of instances, if the task makes all instances at once or refuses a large number."""
 
 UNUSABLE = {
     "game_of_life_halting": "its scorer gives the full score for any answer",
@@ -33,11 +33,11 @@ UNUSABLE = {
 
 
 class ReasoningGym:
-    """Generates ``size`` queries, in turn of each task in ``tasks``.
+    """Generates ``size`` queries, which cycle through ``tasks``.
 
     ``settings`` maps a task to settings of its difficulty, for example ``{leg_counting: {max_animals: 20}}``. The text
-    ``instruction`` is added to each question. Other seeds give other instances, so a held-out set needs another seed
-    only.
+    ``instruction`` is added to each question. Each seed gives other instances, so a held-out set only needs another
+    seed.
     """
 
     def __init__(
@@ -102,15 +102,20 @@ class ReasoningGym:
 
 
 def instances_of(task: str, seed: int, settings: JsonObject) -> Any:
-    """Return the instances of a task. Both the source and the verifier call it, because the size can change them."""
+    """Return the instances of a task.
+
+    The size can change the instances. Both the source and the verifier call this function, so that they use the same
+    size.
+    """
     library = importlib.import_module("reasoning_gym")
     return library.create_dataset(task, seed=seed, size=FEWER.get(task, MOST_INSTANCES), **settings)
 
 
 def digest(entry: JsonObject) -> str:
-    """Return a short hash of a question and its answer. The verifier recognises with it that the library makes others.
+    """Return a short hash of a question and its answer.
 
-    Some tasks, such as ``codeio``, make other instances from the same seed in another process.
+    Some tasks, such as ``codeio``, make other instances from the same seed in another process. The verifier compares
+    this hash to detect such an instance.
     """
     text = f"{entry['question']}\0{entry.get('answer')}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -82,7 +82,7 @@ def is_one_split(path: str) -> bool:
 
 
 def _written_rows(path: Path | list[Path] | str, format: str | None) -> Iterator[Row] | None:
-    """Return the rows of JSON or CSV files with their values unchanged; None for any other dataset."""
+    """Return the rows of JSON or CSV files with their values unchanged; None for a dataset in another format."""
     if isinstance(path, str) or _is_saved(path):
         return None
     reader, files = _reader_and_files(path, format)
@@ -115,7 +115,7 @@ def _rows_of_split(all_rows: Iterable[Row], split: str, column: str, path: str) 
 
 @contextlib.contextmanager
 def _without_torch() -> Iterator[None]:
-    """Prevent datasets (5.2) from importing torch for a stream. The import is not needed and costs 2 s and 200 MB."""
+    """Prevent datasets (5.2) from importing torch in the block. Streams do not need this import of 2 s and 200 MB."""
     from datasets import config
 
     before = config.TORCH_AVAILABLE
@@ -142,7 +142,7 @@ def table(path: str, split: str) -> Table:
 
 
 def hub_settings(path: str, split: str | None = None) -> dict[str, str]:
-    """Return the settings ``config`` and ``split`` that read a dataset of the Hub without further choices.
+    """Return the settings ``config`` and ``split`` with which a dataset of the Hub can be read.
 
     Raises ``SourceError`` if there is no such dataset.
     """

@@ -69,7 +69,7 @@ class Screened:
             self.skipped.update(skipped_by(self.source))
 
     def _index(self) -> HeldOut:
-        """Build the index of the held-out prompts. Raises ``SourceError`` if a held-out set contains no prompts."""
+        """Build the index of held-out prompts. Raises ``SourceError`` if a held-out set has no readable prompt."""
         index = HeldOut(map(_named_prompts, self.held_out), run=self.run, common=self.common)
         skipped = {_name(one): dict(skipped) for one in self.held_out if (skipped := skipped_by(one))}
         if index.empty:
@@ -100,7 +100,7 @@ class Screened:
 
 
 def _named_prompts(source: Source) -> tuple[str, Iterable[Query]]:
-    """Return (name of a held-out set, all its queries, including queries with the same id)."""
+    """Return the name of a held-out set, and all its queries, including queries with the same id."""
     return _name(source), source.with_duplicates() if isinstance(source, Mapped) else source
 
 

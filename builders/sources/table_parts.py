@@ -1,4 +1,4 @@
-"""Guesses which column of a table is which part of a query, from names and values. ``bestofn init`` uses it."""
+"""Maps the columns of an unknown table to the parts of a query, by names and values. ``bestofn init`` uses it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SIMILAR = {
 
 @dataclass(frozen=True, slots=True)
 class TableParts:
-    """The columns of the parts of a query, as in ``dataset.columns``, and the column that groups recorded answers.
+    """The columns of the parts of a query, as in ``dataset.columns``, and the value of ``dataset.group_by``.
 
-    ``guessed`` are the parts whose column does not have a usual name.
+    ``group_by`` is "" if no rows have to be joined. ``guessed`` are the parts whose column does not have a usual name.
     """
 
     columns: Mapping[str, str | JsonObject]
@@ -38,12 +38,12 @@ class TableParts:
 
     @property
     def recorded(self) -> bool:
-        """Whether the table has answers of a model."""
+        """Whether the table has recorded answers."""
         return bool({"candidate", "candidates"} & set(self.columns))
 
 
 def table_parts(rows: Sequence[Row]) -> TableParts:
-    """Return the parts of the table whose first rows are ``rows``."""
+    """Return the parts of a query that the table with the first rows ``rows`` has, and their columns."""
     row = {name: value for one in reversed(rows) for name, value in one.items() if value is not None}
     columns: dict[str, str | JsonObject] = {}
     _add_tools(columns, row)
@@ -58,7 +58,7 @@ def table_parts(rows: Sequence[Row]) -> TableParts:
 
 
 def _add_tools(columns: dict[str, str | JsonObject], row: Row) -> None:
-    """Map tools and expected calls, which are often JSON in a text."""
+    """Add the columns of tools and expected calls to ``columns``. A column may hold them as JSON text."""
     if "tools" not in row or not _objects(row["tools"]):
         return
     columns["tools"] = _json_column("tools", row)
@@ -67,7 +67,7 @@ def _add_tools(columns: dict[str, str | JsonObject], row: Row) -> None:
 
 
 def _add_options(columns: dict[str, str | JsonObject], row: Row) -> None:
-    """Map options that are in one column each: A, B, C or option_a, option_b, …"""
+    """Add options to ``columns`` if each option has its own column: A, B, C or option_a, option_b, …"""
     for prefix in ("", "option_", "choice_", "option", "choice"):
         names = {letter: name for letter in "ABCDEFGHIJ" for name in row if name.lower() == f"{prefix}{letter}".lower()}
         if {"A", "B"} <= set(names):
@@ -76,7 +76,10 @@ def _add_options(columns: dict[str, str | JsonObject], row: Row) -> None:
 
 
 def _map_solution(columns: dict[str, str | JsonObject], rows: Sequence[Row]) -> None:
-    """Replace a column of solutions by the answers in them, unless another column has the reference."""
+    """Replace the part ``solution`` by ``answer``: the final answers in this column.
+
+    If another column has the reference, ``solution`` is only removed.
+    """
     name = columns.pop("solution", None)
     if not isinstance(name, str) or {"answer", "tests", "calls"} & set(columns):
         return
@@ -93,7 +96,7 @@ def _json_column(name: str, row: Row) -> str | JsonObject:
 
 
 def _objects(value: object) -> bool:
-    """Return whether ``value`` is a list of objects, or JSON of one."""
+    """Return whether ``value`` is a non-empty list of objects, or such a list as JSON text."""
     try:
         items = as_list(json.loads(value) if isinstance(value, str) else value)
     except (ValueError, RecursionError):
@@ -102,7 +105,10 @@ def _objects(value: object) -> bool:
 
 
 def _guess(columns: dict[str, str | JsonObject], rows: Sequence[Row], row: Row) -> list[str]:
-    """Map the question, the tests and the answer by similar names and by values, if no column has a usual name."""
+    """Add columns for the parts that have no column yet, and return these parts.
+
+    Question, options, tests and answer are found by similar names and by the types of their values.
+    """
     guessed: list[str] = []
 
     def choose(part: str, fits: Callable[[object], bool]) -> bool:
@@ -141,7 +147,7 @@ def _similar(part: str, names: Sequence[str]) -> str:
 
 
 def _add_candidate(columns: dict[str, str | JsonObject], row: Row) -> None:
-    """Map one recorded answer per row, if another column has the reference."""
+    """Add the column with one recorded answer per row, if another column has the reference."""
     if "candidates" in columns or not {"answer", "tests", "calls"} & set(columns):
         return
     used = _used(columns)
@@ -150,7 +156,7 @@ def _add_candidate(columns: dict[str, str | JsonObject], row: Row) -> None:
 
 
 def _group(columns: Mapping[str, str | JsonObject], rows: Sequence[Row]) -> str:
-    """Return the column of the question, if it repeats and each row has one recorded answer."""
+    """Return the column of the question if questions repeat and each row has one recorded answer; "" otherwise."""
     question = columns.get("question")
     if "candidate" not in columns or not isinstance(question, str):
         return ""

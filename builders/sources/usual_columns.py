@@ -56,16 +56,19 @@ def column_uses(mapped: Mapping[str, Column], row: Row) -> dict[str, str]:
 
 
 def _is_known(part: str, known: Mapping[str, Column], row: Row) -> bool:
-    """Return whether ``part`` needs no column, because another part supplies the prompt or the recorded answers."""
+    """Return whether ``part`` needs no column of its own.
+
+    The prompt may come from ``question`` or ``messages``, and the recorded answers from ``candidate``.
+    """
     if part in PROMPT_PARTS:
         return bool(PROMPT_PARTS & set(known)) or (part == "question" and "messages" in row)
     return part == "candidates" and "candidate" in known
 
 
 def _fits(name: str, row: Row) -> bool:
-    """Return whether ``row`` has the column ``name``.
+    """Return whether ``row`` has the column ``name``, and its content can belong to the part.
 
-    A boolean ``label`` is ignored, because it rates an answer (KTO); expected calls without declared tools too.
+    A boolean ``label`` is ignored, because it rates an answer (KTO). Expected calls are ignored without declared tools.
     """
     if name in USUAL_NAMES["calls"] and "tools" not in row:
         return False

@@ -1,4 +1,4 @@
-"""Finds vague prompts: they cannot be answered because they refer to text or an object that is missing.
+"""Finds vague prompts: prompts that no answer can satisfy, because they refer to missing text or a missing object.
 
 ``conf/dataset/vague.yaml`` uses it.
 """
@@ -37,8 +37,9 @@ _CONTAINS_MATERIAL = re.compile(r"```|\n\s*\n|:\s*\S.{20,}|\"[^\"]{8,}\"|â€œ[^â€
 def vagueness(text: str) -> tuple[str, ...]:
     """Return the reasons why ``text`` is vague; () if it is not vague.
 
-    ``empty``: no letter or digit. ``points to nothing``: it refers to material that is missing ("the table below").
-    ``bare pronoun``: a short text with a pronoun such as "it". ``earlier talk``: it refers to an earlier conversation.
+    ``empty``: the text has no letter or digit. ``points to nothing``: it refers to missing material ("the table
+    below"). ``bare pronoun``: a short text has a pronoun such as "it". ``earlier talk``: the text refers to an earlier
+    conversation.
     """
     words = text.split()
     if not any(character.isalnum() for character in text):

@@ -39,14 +39,14 @@ def accepted_answers(value: object) -> list[str]:
 
 
 def recorded_answers(value: object) -> list[object]:
-    """Return the recorded answers in ``value``. The items of inner lists of texts are answers, too."""
+    """Return the recorded answers in ``value``. The items of an inner list of texts are separate answers."""
     items = as_list(value)
     texts = [isinstance(item, list) and all(isinstance(text, str) for text in item) for item in items]
     return [one for item, inner in zip(items, texts, strict=True) for one in (as_list(item) if inner else [item])]
 
 
 def unwrapped(answer: object) -> object:
-    """Return the only item of a list, also of nested lists. An empty list or a blank text gives None.
+    """Return the only item of a list, and of nested lists. An empty list or a blank text gives None.
 
     Other values, and lists of several items, are returned unchanged.
     """
