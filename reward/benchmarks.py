@@ -89,7 +89,7 @@ def _asked(prompt: str) -> tuple[Message, ...]:
 async def measure(shape: str, rows: Iterable[Row], reward: Reward) -> BenchmarkScores:
     """Score the answers of all rows and return the scores of the benchmark.
 
-    A row in which an answer has no value counts as lost: a right answer without a value ranks last, a wrong one first.
+    If an answer has no value, its row counts as lost: a right answer without a value ranks last, a wrong one first.
     Raises ``OutageError`` if the reward keeps failing, or gives no value at all.
     """
     read = [read_row(shape, row, number) for number, row in enumerate(rows, start=1)]
@@ -109,7 +109,10 @@ Scored = Sequence[tuple[BenchmarkRow, tuple[list[float], list[float]]]]
 
 
 def _group_scores(shape: str, scored: Scored) -> dict[str, float]:
-    """Return the score per group and their mean as ``overall``. The credit of RMB and JudgeBench needs a strict win."""
+    """Return the score per group, and ``overall``. In RMB and JudgeBench, a tie counts as wrong.
+
+    ``overall`` is the mean of the groups, except in JudgeBench: there it is the mean of all rows.
+    """
     credits: dict[str, list[float]] = {}
     ties: dict[str, dict[str, Margins]] = {"ref": {}, "tied": {}}
     for row, (right, wrong) in scored:

@@ -22,7 +22,7 @@ class CodeReward:
     """Scores the code blocks of an answer: 0 if there is no block or a block has a syntax error.
 
     Blocks with the tag of Python or JavaScript count. Without such blocks, blocks without a tag count as Python. In
-    JavaScript, a syntax error is a text that is not a token, or a bracket that does not match.
+    JavaScript, only two things count as syntax errors: characters that form no token, and unmatched brackets.
 
     Without syntax errors the score starts at 1 and decreases by ``per_fault`` for each line with a style fault. It
     never falls below 0.5, so valid code always ranks above invalid code. Style faults are: more than ``width``

@@ -46,10 +46,10 @@ async def ask(
 
 
 def with_problems(scores: Sequence[Score], problems: Sequence[str]) -> list[Score]:
-    """Add the first problem of a tournament's requests to its ``scores``; failed requests come first.
+    """Return the ``scores`` of a tournament with one of the ``problems`` of its requests added.
 
-    The problem becomes the reason of each missing value. If a request failed, all other values are incomplete, and get
-    the problem as ``parts["problem"]``.
+    The first failed request is chosen; if none failed, the first problem. Missing values get the problem as a part of
+    ``parts["error"]``. If a request failed, the other values are incomplete and get it as ``parts["problem"]``.
     """
     problem = next(filter(names_failed_request, problems), next(iter(problems), ""))
     is_incomplete = names_failed_request(problem)

@@ -47,7 +47,7 @@ class PrivacyReward:
 
 
 def is_number(digits: str) -> bool:
-    """Return whether ``digits`` are one ordinary number, without the check digit of a payment card (Luhn)."""
+    """Return whether ``digits`` have no separators and a wrong check digit (Luhn): they are not a payment card."""
     if not digits.isdecimal():
         return False
     doubled = [2 * int(digit) for digit in digits[-2::-2]]

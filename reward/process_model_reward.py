@@ -23,7 +23,8 @@ class ProcessModelReward:
     - ``max_length``: the value of an answer with more tokens, prompt included, is None.
     - ``trust_remote_code``: allows code of the model repository to run; the published Qwen2.5-Math-PRM needs it.
 
-    The steps are those of ``reward=process``. ``parts["steps"]`` contains the text and the probability of each step.
+    Answers are split into steps as by ``reward=process``. ``parts["steps"]`` contains the text and the probability of
+    each step.
     """
 
     name = "process_model"

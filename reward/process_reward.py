@@ -76,7 +76,7 @@ class ProcessReward:
 
 
 def graded_steps(steps: Sequence[str], chances: Sequence[float] | str, aggregate: Aggregate) -> Score:
-    """Return the score of an answer from the probabilities of its steps, or from the reason why there are none."""
+    """Return the score of an answer. ``chances``: the probabilities of its steps, or why there are none."""
     if isinstance(chances, str):
         return Score(None, {"error": chances})
     graded = [{"text": text, "score": value} for text, value in zip(steps, chances, strict=True)]

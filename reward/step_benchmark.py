@@ -1,7 +1,7 @@
 """Measures how well a process reward finds the first wrong step: ``bestofn benchmark steps``.
 
-Rows have ``question`` (or ``problem``), ``steps``, and the label. MR-Ben: ``first_error_step``, from 1, null if the
-solution is right. ProcessBench: ``label``, from 0, −1 if it is right.
+Rows have ``question`` (or ``problem``), ``steps``, and a label. In MR-Ben it is ``first_error_step``, from 1, or null
+if the solution is right. In ProcessBench it is ``label``, from 0, or −1 if the solution is right.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ async def measure_steps(rows: Iterable[Row], reward: object) -> JsonObject:
 
 
 def figures(rows: Sequence[StepRow], found: Sequence[list[float] | str]) -> JsonObject:
-    """Return the figures of ``measure_steps``. An item of ``found`` has probabilities, or a text why there are none."""
+    """Return the figures of ``measure_steps``. An item of ``found``: probabilities, or why there are none."""
     right: list[bool] = []
     wrong: list[bool] = []
     sorted_rightly: list[bool] = []

@@ -160,10 +160,13 @@ class StepModel:
 
 
 def _at_tags(ids: list[int], tag: int, steps: int, text: str) -> Encoded | str:
-    """Return the positions of the tag, or a problem if their number is not ``steps``: an answer may contain the tag."""
+    """Return ``ids`` with the positions of ``tag``. Return a problem if the tag does not occur ``steps`` times.
+
+    This can happen because the text of an answer may contain the tag.
+    """
     ends = [place for place, token in enumerate(ids) if token == tag]
     if len(ends) != steps:
-        return f"the text has {len(ends)} times the tag {text!r} for {steps} steps, so the steps cannot be separated"
+        return f"the tag {text!r} occurs {len(ends)} times; expected {steps} times, once at the end of each step"
     return Encoded(ids, ends)
 
 

@@ -99,7 +99,7 @@ def test_an_answer_with_the_tag_or_too_long_has_no_value(tmp_path: Path) -> None
     reward = ProcessModelReward(str(folder), family="qwen", max_length=300)
     forged, long, good, empty = scores(reward, "wrong<extra_0>\n\nright", "x" * 400, "a\n\nb", " ")
     assert forged.value is None
-    assert "3 times the tag '<extra_0>' for 2 steps" in forged.parts["error"]
+    assert "the tag '<extra_0>' occurs 3 times; expected 2" in forged.parts["error"]
     assert "max_length is 300" in long.parts["error"]
     assert good.value is not None
     assert "no text" in empty.parts["error"]

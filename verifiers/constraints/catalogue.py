@@ -19,7 +19,7 @@ CHECKS: dict[str, Check] = {}
 
 
 class UndecidedError(Exception):
-    """A check cannot decide. The message is the reason."""
+    """Raised if a check cannot decide whether a response keeps the constraint. The message is the reason."""
 
 
 def constraint(*ids: str) -> Callable[[Function], Function]:
@@ -68,12 +68,15 @@ def _plain(value: object) -> object:
 
 
 def _comparable(text: str) -> str:
-    """Return ``text`` with composed letters and straight apostrophes, so that equal texts are equal in any spelling."""
+    """Return ``text`` with composed Unicode letters and straight apostrophes, so that equal words compare as equal."""
     return unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u02bc", "'")
 
 
 def _typed(value: object, parameter: inspect.Parameter) -> object:
-    """Convert an argument to the type of ``parameter``; one text to a list. Raises ``ValueError`` for a wrong type."""
+    """Convert an argument to the type of ``parameter``. One text becomes a list of one if a list is expected.
+
+    Raises ``ValueError`` if the argument has another type.
+    """
     if parameter.annotation == "Sequence[str]":
         several = [value] if isinstance(value, str) else value
         is_empty = not several and parameter.default is inspect.Parameter.empty

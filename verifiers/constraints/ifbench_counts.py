@@ -16,7 +16,7 @@ INTERROBANGS = ("?!", "!?", "‽")
 
 @constraint("count:word_count_range")
 def word_count_range(text: str, min_words: int, max_words: int) -> str:
-    """Return "" if the number of words is between two bounds; otherwise the problem."""
+    """Return "" if the number of words is from ``min_words`` to ``max_words``; otherwise the problem."""
     return between(len(counted_words(text)), "words", min_words, max_words)
 
 
@@ -62,7 +62,8 @@ def pronouns(text: str, N: int) -> str:
 def all_punctuation(text: str) -> str:
     """Return "" if the response has each of the marks . , ! ? ; : and an interrobang; otherwise the problem.
 
-    The ! and ? of the interrobang itself do not count."""
+    The ! and ? of the interrobang itself do not count.
+    """
     mark = next((mark for mark in INTERROBANGS if mark in text), "")
     if not mark:
         return "there is no interrobang"
@@ -73,7 +74,7 @@ def all_punctuation(text: str) -> str:
 
 @constraint("count:keywords_multiple")
 def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> str:
-    """Return "" if the keywords occur once, twice, three, five and seven times; otherwise the problem."""
+    """Return "" if the five keywords occur 1, 2, 3, 5 and 7 times, in this order; otherwise the problem."""
     for keyword, times in zip((keyword1, keyword2, keyword3, keyword4, keyword5), (1, 2, 3, 5, 7), strict=True):
         problem = compare(text.lower().count(keyword.strip().lower()), "exactly", times, f"times {keyword!r}")
         if problem:
@@ -103,14 +104,17 @@ def stop_words(text: str, percentage: float) -> str:
 
 @constraint("ratio:sentence_type")
 def sentence_types(text: str) -> str:
-    """Return "" if the response has two declarative sentences per question; otherwise the problem."""
+    """Return "" if the response has exactly two statements per question; otherwise the problem.
+
+    A statement ends with a full stop.
+    """
     statements, questions, _ = _by_mark(text)
     return unless(statements == 2 * questions, f"{statements} statements and {questions} questions; expected 2 to 1")
 
 
 @constraint("ratio:sentence_balance")
 def sentence_balance(text: str) -> str:
-    """Return "" if the response has as many statements as questions and exclamations; otherwise the problem."""
+    """Return "" if the numbers of statements, questions and exclamations are equal; otherwise the problem."""
     counts = _by_mark(text)
     return unless(len(set(counts)) == 1, "{} statements, {} questions, {} exclamations".format(*counts))
 
@@ -122,9 +126,9 @@ def _by_mark(text: str) -> tuple[int, int, int]:
 
 @constraint("ratio:overlap")
 def trigram_overlap(text: str, reference_text: str, percentage: float) -> str:
-    """Return "" if the required share of character trigrams is also in ``reference_text``; otherwise the problem.
+    """Return "" if the required share of the response's trigrams occurs in ``reference_text``; otherwise the problem.
 
-    The required share is ``percentage`` ±2 points.
+    A trigram is three consecutive characters. The required share is ``percentage`` ± 2 percentage points.
     """
     own, others = ({part[at : at + 3] for at in range(len(part) - 2)} for part in (text, reference_text))
     if not own:
@@ -137,7 +141,7 @@ def trigram_overlap(text: str, reference_text: str, percentage: float) -> str:
 
 @constraint("ratio:sentence_words")
 def equal_sentences(text: str) -> str:
-    """Return "" if there are three sentences of equal length without a common word; otherwise the problem.
+    """Return "" if the response is three sentences of equal length without a common word; otherwise the problem.
 
     The length is the number of characters.
     """

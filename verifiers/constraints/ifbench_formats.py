@@ -60,7 +60,10 @@ def nested_quotes(text: str) -> str:
 
 @constraint("format:options")
 def one_option(text: str, options: str) -> str:
-    """Return "" if the response is one of the options, without an explanation; otherwise the problem."""
+    """Return "" if the whole response is one of the options; otherwise the problem.
+
+    ``/``, "or" or a comma separates the options.
+    """
     separator = "/" if "/" in options else " or " if " or " in options else ","
     allowed = [option.strip() for option in options.split(separator)]
     if LETTER_OPTIONS.match(options):
@@ -78,7 +81,10 @@ def word_per_line(text: str) -> str:
 
 @constraint("format:emoji")
 def emoji_after_sentence(text: str) -> str:
-    """Return "" if each sentence ends with an emoji, before or after its last mark; otherwise the problem."""
+    """Return "" if each sentence ends with an emoji; otherwise the problem.
+
+    The emoji may be before or after the punctuation mark.
+    """
     parts = [_without_marks(sentence) for sentence in sentences(text)]
     for place, part in enumerate(parts):
         following = parts[place + 1] if place + 1 < len(parts) else ""
@@ -102,7 +108,7 @@ def stairs(text: str) -> str:
 
 @constraint("format:quote_unquote")
 def quotes_explained(text: str) -> str:
-    """Return "" if each quotation is followed by text outside of quotation marks; otherwise the problem."""
+    """Return "" if text outside of quotation marks follows each quotation; otherwise the problem."""
     text = "".join(text.replace("'\"'", "").replace("“", '"').replace("”", '"').split())
     if '""' in text:
         return "a quotation follows another one directly"
@@ -112,13 +118,13 @@ def quotes_explained(text: str) -> str:
 
 @constraint("format:list")
 def own_bullets(text: str, sep: str) -> str:
-    """Return "" if the items of a list are marked with ``sep``; otherwise the problem."""
+    """Return "" if ``sep``, the required mark of list items, occurs at least twice; otherwise the problem."""
     return compare(text.count(sep), "at least", 2, f"times {sep!r}")
 
 
 @constraint("format:thesis")
 def thesis_in_italics(text: str) -> str:
-    """Return "" if a statement in italics (HTML) is followed by other text; otherwise the problem."""
+    """Return "" if text in HTML italics (``<i>``, ``<em>``) is followed by other text; otherwise the problem."""
     found = ITALICS.search(text)
     inside, mark, after = text[found.end() :].partition(f"</{found.group(1)}>") if found else ("", "", "")
     return unless(inside.strip() and mark and after.strip(), "there is no statement in <i> or <em> with text after it")
@@ -126,7 +132,7 @@ def thesis_in_italics(text: str) -> str:
 
 @constraint("format:sub-bullets")
 def sub_bullets(text: str) -> str:
-    """Return "" if there are bullets *, and each has a sub-bullet - ; otherwise the problem."""
+    """Return "" if there are bullets ``*``, and each has a sub-bullet ``-``; otherwise the problem."""
     parts = text.split("*")[1:]
     without = [part for part in parts if "-" not in part]
     return unless(parts and not without, f"{len(parts)} bullets *, {len(without)} of them without a sub-bullet -")
@@ -134,10 +140,7 @@ def sub_bullets(text: str) -> str:
 
 @constraint("format:no_bullets_bullets")
 def sentences_then_bullets(text: str) -> str:
-    """Return "" if the response has sentences and then bullets *, at least two of each; otherwise the problem.
-
-    Nothing else may follow.
-    """
+    """Return "" if the response is at least two sentences, then at least two bullets ``*``; otherwise the problem."""
     used = bullets = 0
     for line in text.split("\n"):
         if line.strip().startswith("*"):
@@ -160,7 +163,7 @@ def title_case(text: str) -> str:
 
 @constraint("format:output_template")
 def output_template(text: str) -> str:
-    """Return "" if the response has the three labels of the template; otherwise the problem."""
+    """Return "" if the response has "My Answer:", "My Conclusion:" and "Future Outlook:"; otherwise the problem."""
     missing = [label for label in ("My Answer:", "My Conclusion:", "Future Outlook:") if label not in text]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
@@ -183,7 +186,7 @@ def repeat_with_change(text: str, prompt_to_repeat: str) -> str:
 
 @constraint("repeat:repeat_simple")
 def repeat_sentence(text: str) -> str:
-    """Return "" if the response is the sentence of the instruction; otherwise the problem."""
+    """Return "" if the response is the sentence ``REPEAT_SIMPLE``; otherwise the problem. Case is ignored."""
     return unless(text.strip().lower() == REPEAT_SIMPLE.lower(), f"the response is not {REPEAT_SIMPLE!r}")
 
 

@@ -20,8 +20,9 @@ QUOTED = re.compile(r'"[^"]*[^\w\s"][^"]*"')
 
 @constraint("custom:multiples")
 def multiples_of_seven(text: str) -> str:
-    """Return "" if the numbers are the multiples of 7 from 10 to 50; otherwise the problem."""
-    return unless(re.findall(r"\d+", text) == [str(number) for number in range(14, 51, 7)], "other numbers")
+    """Return "" if the numbers in the response are the multiples of 7 from 14 to 49; otherwise the problem."""
+    expected = [str(number) for number in range(14, 51, 7)]
+    return unless(re.findall(r"\d+", text) == expected, f"the numbers are not {', '.join(expected)}")
 
 
 @constraint("custom:mcq_count_length")
@@ -44,9 +45,9 @@ def growing_questions(text: str) -> str:
 
 @constraint("custom:reverse_newline")
 def countries_in_reverse(text: str) -> str:
-    """Return "" if the response lists the countries of Africa from Zimbabwe backwards; otherwise the problem.
+    """Return "" if the response has at least 52 lines from Zimbabwe on, in reverse order; otherwise the problem.
 
-    There must be one country per line.
+    The instruction asks for the countries of Africa in reverse alphabetical order, one per line.
     """
     rows = [bare for line in text.split("\n") if (bare := line.strip(string.punctuation + " "))]
     start = next((place for place, row in enumerate(rows) if "Zimbabwe" in row), len(rows))
@@ -57,9 +58,9 @@ def countries_in_reverse(text: str) -> str:
 
 @constraint("custom:word_reverse")
 def words_in_reverse(text: str) -> str:
-    """Return "" if the response is one sentence about the bald eagle, in reverse; otherwise the problem.
+    """Return "" if the words of the response in reverse order contain "bald eagle"; otherwise the problem.
 
-    Its words must be in reverse order.
+    The instruction asks for a sentence about the bald eagle with its words in reverse order.
     """
     bare = text.lower().translate(str.maketrans("", "", string.punctuation))
     reverse = " ".join(reversed(bare.split()))
@@ -68,25 +69,25 @@ def words_in_reverse(text: str) -> str:
 
 @constraint("custom:character_reverse")
 def letters_in_reverse(text: str) -> str:
-    """Return "" if the response is a sentence about the bald eagle, in reverse; otherwise the problem.
+    """Return "" if the response contains "elgae dlab"; otherwise the problem.
 
-    Its letters must be in reverse order.
+    The instruction asks for a sentence about the bald eagle with its letters in reverse order.
     """
     return unless("elgae dlab" in text.lower(), "the response does not have 'elgae dlab'")
 
 
 @constraint("custom:sentence_alphabet")
 def alphabet_of_sentences(text: str) -> str:
-    """Return "" if the response has 26 sentences whose first letters are the alphabet; otherwise the problem."""
+    """Return "" if the response has 26 sentences that begin with A, B, C, … Z in order; otherwise the problem."""
     letters = "".join(sentence[0].lower() for sentence in sentences(text))
     return unless(letters == string.ascii_lowercase, f"the sentences begin with {letters[:40]!r}")
 
 
 @constraint("custom:european_capitals_sort")
 def capitals_by_latitude(text: str) -> str:
-    """Return "" if the response lists the capitals of northern Europe by latitude; otherwise the problem.
+    """Return "" if the response is the list ``CAPITALS``, separated by commas; otherwise the problem.
 
-    These are the capitals north of 45 degrees, from north to south, separated by commas.
+    They are the European capitals north of 45 degrees, from north to south.
     """
     listed = [part.strip() for part in _ascii(text).split(",") if part.strip()]
     return unless(listed == CAPITALS, f"{len(listed)} capitals; expected {', '.join(CAPITALS)}")
@@ -94,15 +95,15 @@ def capitals_by_latitude(text: str) -> str:
 
 @constraint("custom:csv_city")
 def csv_of_cities(text: str) -> str:
-    """Return "" if the response is CSV with the given five columns and seven rows; otherwise the problem."""
+    """Return "" if the response is CSV with seven rows and the columns of the instruction; otherwise the problem."""
     return _table(text, "ID Country City Year Count", 7, ",")
 
 
 @constraint("custom:csv_special_character")
 def csv_with_quoted_field(text: str) -> str:
-    """Return "" if the response is CSV with the given five columns and fourteen rows; otherwise the problem.
+    """Return "" if the response is CSV with 14 rows and the columns of the instruction; otherwise the problem.
 
-    A quoted field must have a special character.
+    A field in quotation marks must contain a special character.
     """
     problem = _table(text, "ProductID Category Brand Price Stock", 14, ",")
     return problem or unless(QUOTED.search(text.split("\n", 1)[-1]), "no quoted field has a special character")
@@ -110,9 +111,9 @@ def csv_with_quoted_field(text: str) -> str:
 
 @constraint("custom:csv_quotes")
 def csv_in_quotes(text: str) -> str:
-    """Return "" if the response has the given five columns and three rows; otherwise the problem.
+    """Return "" if the response has three rows and the columns of the instruction; otherwise the problem.
 
-    Tabs separate the fields. Each field must be in double quotation marks.
+    Tabs must separate the fields, and each field must be in double quotation marks.
     """
     problem = _table(text, "StudentID Subject Grade Semester Score", 3, "\t")
     if problem:
@@ -124,9 +125,9 @@ def csv_in_quotes(text: str) -> str:
 
 @constraint("custom:date_format_list")
 def dates_of_napoleon(text: str) -> str:
-    """Return "" if the response has dates in the life of Napoleon; otherwise the problem.
+    """Return "" if the response is a list of dates from 1769 to 1821, the life of Napoleon; otherwise the problem.
 
-    They must have the form YYYY-MM-DD and be separated by commas.
+    The dates must have the form YYYY-MM-DD and be separated by commas.
     """
     for part in map(str.strip, text.strip().split(",")):
         if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", part):

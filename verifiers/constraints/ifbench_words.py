@@ -43,9 +43,9 @@ def three_vowels(text: str) -> str:
 
 @constraint("words:consonants")
 def consonant_clusters(text: str) -> str:
-    """Return "" if each word has two consonants together; otherwise the problem."""
+    """Return "" if each word contains two consecutive consonants; otherwise the problem."""
     without = [word for word in text.lower().split() if not CLUSTER.search(word)]
-    return unless(not without, f"words without two consonants together: {', '.join(without[:3])}")
+    return unless(not without, f"words without two consecutive consonants: {', '.join(without[:3])}")
 
 
 @constraint("words:palindrome")
@@ -66,15 +66,15 @@ def prime_lengths(text: str) -> str:
 def starts_with_verb(text: str) -> str:
     """Return "" if the response begins with a verb; otherwise the problem.
 
-    A verb is a known verb, or a word before an article or a pronoun, as in "Prove that". Raises ``UndecidedError`` for
-    other words that are not in the word lists.
+    A word before an article or a pronoun also counts as a verb, as in "Prove that". Raises ``UndecidedError`` for other
+    words that are not in the word lists.
     """
     first, second = [*(token.lower() for token in tokens(text)), "", ""][:2]
     if first in VERBS or (first.isalpha() and first not in NO_VERBS and second in BEFORE_NOUN):
         return ""
     if first in NO_VERBS or not first.isalpha():
         return f"the response begins with {first!r}"
-    raise UndecidedError(f"whether {first!r} is a verb is not known")
+    raise UndecidedError(f"it is not known whether {first!r} is a verb")
 
 
 @constraint("words:repeats")
@@ -148,14 +148,17 @@ def keyword_at_both_ends(text: str, keyword: str) -> str:
 
 @constraint("sentence:alliteration_increment")
 def more_alliteration(text: str) -> str:
-    """Return "" if each sentence has more alliterative words in a row than the one before; otherwise the problem."""
+    """Return "" if each sentence has more alliterative words than the one before; otherwise the problem.
+
+    Alliterative words are neighbours that begin with the same letter.
+    """
     counts = [_alliterative(sentence) for sentence in sentences(text)]
     grows = all(one < other for one, other in pairwise(counts))
     return unless(grows, f"alliterative words per sentence: {', '.join(map(str, counts))}")
 
 
 def _alliterative(sentence: str) -> int:
-    """Return the number of words in runs of words with the same first letter."""
+    """Return the number of words that begin with the same letter as a neighbouring word."""
     first = [word[0] for part in sentence.lower().split() if (word := part.lstrip(string.punctuation))]
     same = [one == other for one, other in pairwise(first)]
     return sum(same) + sum(one and not before for before, one in pairwise([False, *same]))

@@ -27,7 +27,7 @@ CHOICES = {
 
 @constraint("keywords:existence")
 def keywords_exist(text: str, keywords: Sequence[str]) -> str:
-    """Return "" if all keywords occur; otherwise the problem. Upper and lower case are equal."""
+    """Return "" if all keywords occur; otherwise the problem. Case is ignored."""
     missing = [keyword for keyword in keywords if keyword.lower() not in text.lower()]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
@@ -36,21 +36,24 @@ def keywords_exist(text: str, keywords: Sequence[str]) -> str:
 def keyword_frequency(text: str, keyword: str, frequency: int, relation: str) -> str:
     """Return "" if the keyword occurs as often as ``frequency`` and ``relation`` require; otherwise the problem.
 
-    Upper and lower case are equal.
+    Case is ignored.
     """
     return compare(text.lower().count(keyword.strip().lower()), relation, frequency, f"times {keyword!r}")
 
 
 @constraint("keywords:forbidden_words")
 def no_forbidden_words(text: str, forbidden_words: Sequence[str]) -> str:
-    """Return "" if no forbidden word occurs; otherwise the problem. Only whole words count, in any case."""
+    """Return "" if no forbidden word occurs; otherwise the problem. Only whole words count. Case is ignored."""
     used = [word for word in forbidden_words if re.search(whole(word), text, re.IGNORECASE)]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
 
 @constraint("ja:keywords:forbidden_words")
 def no_forbidden_words_ja(text: str, forbidden_words: Sequence[str]) -> str:
-    """Return "" if no forbidden word occurs; otherwise the problem. Japanese has no spaces between words."""
+    """Return "" if no forbidden word occurs, also inside other text; otherwise the problem.
+
+    Whole words cannot be required, because Japanese has no spaces between words.
+    """
     used = [word for word in forbidden_words if word in text]
     return unless(not used, f"forbidden words: {', '.join(used)}")
 
@@ -59,7 +62,7 @@ def no_forbidden_words_ja(text: str, forbidden_words: Sequence[str]) -> str:
 def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: str) -> str:
     """Return "" if the character occurs as often as required; otherwise the problem.
 
-    ``let_frequency`` and ``let_relation`` are the requirement. Upper and lower case are equal.
+    ``let_frequency`` and ``let_relation`` are the requirement. Case is ignored.
     """
     return compare(text.lower().count(letter.lower()), let_relation, let_frequency, f"times {letter!r}")
 
@@ -118,9 +121,9 @@ def number_of_placeholders(text: str, num_placeholders: int, relation: str = "at
 
 @constraint("detectable_content:postscript")
 def postscript(text: str, postscript_marker: str) -> str:
-    """Return "" if a postscript begins with the marker; otherwise the problem.
+    """Return "" if the response has a postscript that begins with the marker; otherwise the problem.
 
-    P.S. and P.P.S are found in upper or lower case, also with spaces between the letters.
+    Case is ignored. The letters of P.S. and P.P.S may be separated by spaces.
     """
     letters = re.fullmatch(r"((?:P\.\s?)+S)\.?", postscript_marker.strip(), re.IGNORECASE)
     if letters:
@@ -141,25 +144,25 @@ def number_of_bullets(text: str, num_bullets: int) -> str:
 
 @constraint("detectable_format:constrained_response")
 def one_of_three_answers(text: str) -> str:
-    """Return "" if the response contains one of the three allowed answers; otherwise the problem."""
+    """Return "" if the response contains one of the three answers of ``CHOICES``; otherwise the problem."""
     return _one_of(text, CHOICES["en"])
 
 
 @constraint("es:detectable_format:constrained_response")
 def one_of_three_answers_es(text: str) -> str:
-    """Return "" if the response contains one of the three allowed answers in Spanish; otherwise the problem."""
+    """Return "" if the response contains one of the three Spanish answers of ``CHOICES``; otherwise the problem."""
     return _one_of(text, CHOICES["es"])
 
 
 @constraint("fr:detectable_format:constrained_response")
 def one_of_three_answers_fr(text: str) -> str:
-    """Return "" if the response contains one of the three allowed answers in French; otherwise the problem."""
+    """Return "" if the response contains one of the three French answers of ``CHOICES``; otherwise the problem."""
     return _one_of(text.lower(), tuple(choice.lower() for choice in CHOICES["fr"]))
 
 
 @constraint("ja:detectable_format:constrained_response")
 def one_of_three_answers_ja(text: str) -> str:
-    """Return "" if the response contains one of the three allowed answers in Japanese; otherwise the problem."""
+    """Return "" if the response contains one of the three Japanese answers of ``CHOICES``; otherwise the problem."""
     return _one_of(text, CHOICES["ja"])
 
 
@@ -171,7 +174,7 @@ def _one_of(text: str, choices: Sequence[str]) -> str:
 def number_of_highlights(text: str, num_highlights: int, relation: str = "at least") -> str:
     """Return "" if the response has the required number of highlighted parts; otherwise the problem.
 
-    These are in Markdown, such as *part*.
+    A highlighted part is Markdown emphasis, such as *part* or **part**.
     """
     found = [one for one in HIGHLIGHT.finditer(text) if (one.group(1) or one.group(2) or "").strip()]
     return compare(len(found), relation, num_highlights, "highlighted parts")
@@ -181,7 +184,7 @@ def number_of_highlights(text: str, num_highlights: int, relation: str = "at lea
 def number_of_sections(text: str, section_spliter: str, num_sections: int, relation: str = "at least") -> str:
     """Return "" if the response has the required number of sections; otherwise the problem.
 
-    A section begins with the word and a number, such as Section 1.
+    A section begins with ``section_spliter`` and a number, such as Section 1.
     """
     found = re.findall(rf"{re.escape(section_spliter.strip())}\s?\d+", text)
     return compare(len(found), relation, num_sections, f"sections that begin with {section_spliter!r} and a number")
@@ -196,7 +199,7 @@ def is_json(text: str) -> str:
 def json_problem(text: str) -> str:
     """Return why ``text`` is not JSON, or has a repeated key; "" if it is valid.
 
-    Raises ``UndecidedError`` if Python cannot read it.
+    Raises ``UndecidedError`` if the limits of the JSON parser prevent a decision.
     """
     try:
         parse(text, "json", {})
@@ -222,19 +225,19 @@ def two_responses(text: str) -> str:
     if not all(parts[1:-1]):
         return "an empty answer between two separators ******"
     problem = compare(len(answers), "exactly", 2, "answers separated by ******")
-    return problem or unless(answers[0] != answers[1], "both answers are the same")
+    return problem or unless(answers[0] != answers[1], "both answers are equal")
 
 
 @constraint("combination:repeat_prompt")
 def repeats_prompt(text: str, prompt_to_repeat: str) -> str:
-    """Return "" if the response begins with the request; otherwise the problem. Upper and lower case are equal."""
+    """Return "" if the response begins with the request; otherwise the problem. Case is ignored."""
     begins = text.strip().lower().startswith(prompt_to_repeat.strip().lower())
     return unless(begins, "the response does not begin with the request")
 
 
 @constraint("startend:end_checker")
 def ends_with_phrase(text: str, end_phrase: str) -> str:
-    """Return "" if the response ends with the phrase; otherwise the problem. Upper and lower case are equal.
+    """Return "" if the response ends with the phrase; otherwise the problem. Case is ignored.
 
     Quotation marks around the response are allowed.
     """

@@ -56,7 +56,7 @@ def has_palindrome(text: str) -> str:
 def starts_and_ends_alike(text: str) -> str:
     """Return "" if the first word of the response is also its last word; otherwise the problem."""
     used = bare_words(text.lower())
-    return unless(used and used[0] == used[-1], "the first and the last word are different")
+    return unless(used and used[0] == used[-1], "the first word and the last word differ")
 
 
 @constraint("letters:letter_counting")
@@ -69,7 +69,7 @@ def letters_counted(text: str, N: int, relation: str) -> str:
 def letter_counted(text: str, letter: str, let_frequency: int, let_relation: str) -> str:
     """Return "" if the letter occurs as often as required; otherwise the problem.
 
-    ``let_frequency`` and ``let_relation`` are the requirement. Upper and lower case are equal.
+    ``let_frequency`` and ``let_relation`` are the requirement. Case is ignored.
     """
     return compare(text.lower().count(letter.strip().lower()), let_relation, let_frequency, f"times {letter!r}")
 
@@ -96,7 +96,8 @@ def sentences_begin_with(text: str, first_word: str) -> str:
 @constraint("first_word:first_word_answer")
 def response_begins_with(text: str, first_word: str) -> str:
     """Return "" if the response begins with the word; otherwise the problem."""
-    return unless((words(text.lower()) or [""])[0] == first_word.strip().lower(), f"it begins with {text[:30]!r}")
+    first = (words(text.lower()) or [""])[0]
+    return unless(first == first_word.strip().lower(), f"the response begins with {text[:30]!r}")
 
 
 @constraint("last_word:last_word_sent")
@@ -109,7 +110,8 @@ def sentences_end_with(text: str, last_word: str) -> str:
 @constraint("last_word:last_word_answer")
 def response_ends_with(text: str, last_word: str) -> str:
     """Return "" if the response ends with the word; otherwise the problem."""
-    return unless((words(text.lower()) or [""])[-1] == last_word.strip().lower(), f"it ends with {text[-30:]!r}")
+    last = (words(text.lower()) or [""])[-1]
+    return unless(last == last_word.strip().lower(), f"the response ends with {text[-30:]!r}")
 
 
 INSIDE = r"(?:(?!<<|>>)\S)++"  # a word inside << >>
@@ -143,9 +145,9 @@ def sentences_with_hyphens(text: str) -> str:
 
 @constraint("copy:repeat_phrase")
 def phrase_repeated(text: str, phrase: str, small_n: int) -> str:
-    """Return "" if the phrase occurs ``small_n`` times with one word changed; otherwise the problem.
+    """Return "" if the phrase occurs ``small_n`` times, each time with one word changed; otherwise the problem.
 
-    Each occurrence has exactly one changed word, between the first and the last word.
+    The first and the last word of the phrase must not change.
     """
     used = phrase.split()
     if len(used) < 3:
@@ -176,9 +178,10 @@ def request_copied_often(text: str, prompt_to_repeat: str, N: int) -> str:
 
 @constraint("new:copy_span_idx")
 def span_copied(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """Return "" if the response is the part of the request between two positions of characters; otherwise the problem.
+    """Return "" if the response is the part of the request from ``n_start`` to ``n_end``; otherwise the problem.
 
-    Raises ``UndecidedError`` if the response is right only with or only without the last character.
+    Both are positions of characters. Raises ``UndecidedError`` if the result depends on whether the character at
+    ``n_end`` is included.
     """
     used = text.strip().lower()
     spans = {prompt_to_repeat[n_start:end].strip().lower() for end in (n_end, n_end + 1)}
@@ -197,7 +200,7 @@ def few_lowercase_words(text: str, N: int) -> str:
 def composed_paragraphs(text: str, n_sent: int, n_words: int) -> str:
     """Return "" if the response has three paragraphs of the required size; otherwise the problem.
 
-    Each has ``n_sent`` sentences of ``n_words`` words. ``***`` separates the paragraphs.
+    A paragraph of the required size has ``n_sent`` sentences of ``n_words`` words. ``***`` separates the paragraphs.
     """
     parts = [part for part in re.split(r"\s?\*\s?\*\s?\*\s?", text) if part.strip()]
     problem = compare(len(parts), "exactly", 3, "paragraphs separated by ***")

@@ -168,5 +168,5 @@ def nominal_endings(text: str, count: int) -> str:
     if nouns >= count:
         return ""
     if nouns + sum(re.match(f"[{HIRAGANA}]", end) is not None for end in ends) >= count and nouns:
-        raise UndecidedError("whether the sentences end with nouns needs a dictionary")
+        raise UndecidedError("some sentences end with hiragana, so it is not known whether they end with a noun")
     return compare(nouns, "at least", count, "sentences that end with a noun")

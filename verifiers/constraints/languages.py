@@ -113,7 +113,7 @@ def _most_likely(text: str) -> str:
 
 
 def _shares(text: str) -> tuple[dict[str, float], set[str]]:
-    """Return language → weighted share of its function words in ``text``, and the different words of the text."""
+    """Return the weighted share of function words in ``text`` by language, and the set of its words."""
     used = Counter(word.lower() for word in WORD.findall(text))
     total = sum(used.values())
     shares = {

@@ -54,14 +54,14 @@ _count("highlights", lambda text: len(re.findall(r"\*\*[^\n*]+\*\*|(?<!\*)\*[^\s
 
 @constraint("contains")
 def contains(text: str, texts: Sequence[str], whole_words: bool = False, ignore_case: bool = True) -> str:
-    """Return "" if all ``texts`` occur; otherwise the problem."""
+    """Return "" if all ``texts`` occur in the response; otherwise the problem."""
     missing = [one for one in texts if not _times(text, one, whole_words, ignore_case)]
     return unless(not missing, f"missing: {', '.join(missing)}")
 
 
 @constraint("forbids")
 def forbids(text: str, texts: Sequence[str], whole_words: bool = True, ignore_case: bool = True) -> str:
-    """Return "" if none of the ``texts`` occurs; otherwise the problem."""
+    """Return "" if none of the ``texts`` occurs in the response; otherwise the problem."""
     used = [one for one in texts if _times(text, one, whole_words, ignore_case)]
     return unless(not used, f"forbidden: {', '.join(used)}")
 
@@ -76,20 +76,20 @@ def counts(
     whole_words: bool = False,
     ignore_case: bool = True,
 ) -> str:
-    """Return "" if the text occurs as often as ``min``, ``max`` and ``exactly`` allow; otherwise the problem."""
+    """Return "" if ``text`` occurs as often as ``min``, ``max`` and ``exactly`` allow; otherwise the problem."""
     return between(_times(response, text, whole_words, ignore_case), f"times {text!r}", min, max, exactly)
 
 
 def _times(text: str, part: str, whole_words: bool, ignore_case: bool) -> int:
     if not part:
-        raise ValueError("an empty text cannot be looked for")
+        raise ValueError("the text is empty; expected at least one character")
     pattern = texts.whole(part) if whole_words else re.escape(part)
     return len(re.findall(pattern, text, re.IGNORECASE if ignore_case else 0))
 
 
 @constraint("starts")
 def starts(response: str, text: str, ignore_case: bool = False) -> str:
-    """Return "" if the response begins with the text; otherwise the problem. White space before it is allowed."""
+    """Return "" if the response begins with ``text``; otherwise the problem. White space before it is allowed."""
     begins = response.lstrip()[: len(text)]
     same = begins.lower() == text.lower() if ignore_case else begins == text
     return unless(same, f"the response begins with {begins!r}")
@@ -97,7 +97,7 @@ def starts(response: str, text: str, ignore_case: bool = False) -> str:
 
 @constraint("ends")
 def ends(response: str, text: str, ignore_case: bool = False) -> str:
-    """Return "" if the response ends with the text; otherwise the problem. White space after it is allowed."""
+    """Return "" if the response ends with ``text``; otherwise the problem. White space after it is allowed."""
     last = response.rstrip()[-len(text) :]
     same = last.lower() == text.lower() if ignore_case else last == text
     return unless(same, f"the response ends with {last!r}")
@@ -211,7 +211,7 @@ def order(text: str, texts: Sequence[str], ignore_case: bool = True) -> str:
 def matches(text: str, pattern: str, min: float | None = 1, max: float | None = None) -> str:
     """Return "" if the number of matches of the regular expression is within the bounds; otherwise the problem.
 
-    No backtracking is used.
+    An engine without backtracking is used, so the time is linear in the length of the text.
     """
     try:
         found = find_all(pattern, text)

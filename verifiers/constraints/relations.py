@@ -27,14 +27,15 @@ RELATIONS: dict[str, Callable[[float, float], bool]] = {
 def compare(count: int, relation: str, bound: float, unit: str) -> str:
     """Return why ``count`` does not satisfy ``relation`` to ``bound``, such as "at least 3"; "" if it does.
 
-    Raises ``ValueError`` if the relation is unknown."""
+    Raises ``ValueError`` if the relation is unknown.
+    """
     if relation not in RELATIONS:
         raise ValueError(f"the relation is {relation!r}; expected one of {', '.join(RELATIONS)}")
     return "" if RELATIONS[relation](count, bound) else f"{count} {unit}; expected {relation} {bound:g}"
 
 
 def between(count: int, unit: str, least: float | None, most: float | None, exactly: float | None = None) -> str:
-    """Return why ``count`` is outside the bounds; "" if it is inside. A bound of None does not count.
+    """Return why ``count`` is outside the bounds; "" if it is inside. None means no bound.
 
     Raises ``ValueError`` if no bound is given, or if no count can be inside the bounds.
     """

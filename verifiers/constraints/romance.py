@@ -72,7 +72,7 @@ def _words_with(letters: str, text: str) -> int:
 
 @constraint("detectable_content:informal_address")
 def informal_address(text: str) -> str:
-    """Return "" if the response addresses the reader with tu; otherwise the problem."""
+    """Return "" if the response addresses the reader more often with tu than with vous; otherwise the problem."""
     informal = len(re.findall(r"(?i)\b(?:tu|te|toi|ton|ta|tes|t['’])\b", text))
     formal = len(re.findall(r"(?i)\b(?:vous|votre|vos|vôtres?)\b", text))
     return unless(informal > formal, f"{informal} words address the reader with tu, {formal} with vous")
@@ -86,15 +86,16 @@ def no_digits(text: str) -> str:
 
 @constraint("special_character:ethel_or_cedilla")
 def no_forbidden_character(text: str, forbidden_char: str) -> str:
-    """Return "" if the response does not have the character; otherwise the problem. Upper and lower case are equal."""
+    """Return "" if the response does not contain ``forbidden_char``; otherwise the problem. Case is ignored."""
     return unless(forbidden_char.lower() not in text.lower(), f"the response has {forbidden_char!r}")
 
 
 @constraint("special_character:accents")
 def accents_added(text: str, word_to_accentuate: Mapping[str, str]) -> str:
-    """Return "" if no word is written without its accents; otherwise the problem.
+    """Return "" if the words of ``word_to_accentuate`` have their accents; otherwise the problem.
 
-    At least one of the words must be written with its accents.
+    ``word_to_accentuate`` maps a word without accents to the word with accents. No word may occur without accents, and
+    at least one must occur with accents.
     """
     used = {word.lower() for word in words(text)}
     missed = [plain for plain, accented in word_to_accentuate.items() if accented and plain.lower() in used]
@@ -124,7 +125,7 @@ def number_of_spanish_sentences(text: str, num_sentences: int, relation: str) ->
 def ends_with_spanish_phrase(text: str, end_phrase: str) -> str:
     """Return "" if the response ends with the phrase; otherwise the problem.
 
-    Upper and lower case are equal. A punctuation mark after the phrase is allowed.
+    Case is ignored. A punctuation mark after the phrase is allowed.
     """
     ends = text.strip().strip('"').rstrip(".!").lower().endswith(end_phrase.strip().rstrip(".!").lower())
     return unless(ends, f"the response ends with {text.strip()[-60:]!r}")

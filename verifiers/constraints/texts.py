@@ -98,7 +98,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def is_wide(end: re.Match[str]) -> bool:
-    """Return whether a sentence ends with a mark of Chinese, Japanese, Hindi, Arabic or Urdu, also without a space."""
+    """Return whether ``end`` is a final mark of Chinese, Japanese, Hindi, Arabic or Urdu. A space after it is optional."""
     return end.group()[0] in WIDE
 
 

@@ -24,7 +24,10 @@ QUICK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Whether a response keeps one constraint. ``kept`` is None if this cannot be decided. ``problem`` says why not."""
+    """Whether a response keeps one constraint: ``kept`` is None if this cannot be decided.
+
+    ``problem`` is the reason if ``kept`` is False or None.
+    """
 
     id: str
     kept: bool | None
@@ -144,7 +147,7 @@ def _find_group(constraint: Constraint, text: str) -> Finding:
 
 
 def versions(text: str) -> Iterator[str]:
-    """Yield the versions of a response that the loose mode reads: without the first line, the last line, asterisks."""
+    """Yield the versions of ``text`` for the loose mode: with or without first line, last line and asterisks."""
     lines = text.split("\n")
     whole = (text, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])))
     yield from whole

@@ -1,4 +1,4 @@
-"""Checks one structured answer: its place in the text, its syntax, shape and values. A slow check runs in a worker."""
+"""Checks one structured answer: finds it in the text, and checks its syntax, shape and values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_json(spec: str, text: str) -> Finding:
 
 
 def check(spec: Mapping[str, Any], text: str) -> Finding:
-    """Return the first problem of the answer ``text``; the step ``kept`` if there is none."""
+    """Return a finding with the first problem of the answer ``text``. Its step is ``kept`` if there is no problem."""
     try:
         return _check(spec, text)
     except SyntaxProblemError as error:

@@ -26,7 +26,7 @@ class SpecificationError(ValueError):
 
 
 class SyntaxProblemError(ValueError):
-    """The answer does not have the required format. The message says where."""
+    """The answer does not have the required format. The message describes the error and its position."""
 
 
 def pointer(parts: list[Any]) -> str:

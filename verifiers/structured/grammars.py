@@ -33,7 +33,7 @@ class Item:
 
 
 def grammar_violation(grammar: str, text: str) -> Finding:
-    """Return the position at which ``text`` stops matching the grammar; the step ``kept`` if all of it matches."""
+    """Return a finding: where ``text`` stops matching the grammar. Its step is ``kept`` if all of ``text`` matches."""
     rules, first = read_grammar(grammar)
     sets: dict[int, dict[Item, None]] = {0: {Item(first, symbols, 0, 0): None for symbols in rules[first]}}
     steps = furthest = 0
@@ -130,7 +130,7 @@ def _checked(pattern: str) -> str:
 
 
 def _repeated(symbol: Symbol, times: str, rules: dict[str, list[tuple[Symbol, ...]]]) -> Symbol:
-    """Return the symbol, or a new rule that repeats it."""
+    """Return ``symbol`` if ``times`` is ""; otherwise the name of a new rule that repeats it."""
     if not times:
         return symbol
     name = f"({symbol[0]} {symbol[1]}{times})"

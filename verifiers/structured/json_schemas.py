@@ -116,10 +116,10 @@ def _is_json_pointer(value: object) -> bool:
 
 
 def violation(schema: Any, data: Any, formats: bool = False) -> Finding:
-    """Return the first violation of ``schema`` by ``data``; the step ``kept`` if there is none.
+    """Return a finding with the first violation of ``schema`` by ``data``. Its step is ``kept`` if there is none.
 
     ``formats`` also checks ``format``, which JSON Schema itself does not. References to other documents are not
-    fetched. Raises ``SpecificationError`` if the schema is invalid or refers to something unknown.
+    fetched. Raises ``SpecificationError`` if the schema is invalid or has an unknown reference.
     """
     validator = _validator(json.dumps(schema), formats)
     try:
@@ -138,7 +138,7 @@ def is_quick(schema: Any) -> bool:
 
 
 def _finding(error: ValidationError) -> Finding:
-    """Return the violation. If all branches of an anyOf or oneOf fail, the deepest violation of a branch."""
+    """Return the finding of an error. If all branches of an anyOf or oneOf fail, the deepest error is reported."""
     while error.context:
         inner = max(error.context, key=lambda one: len(one.absolute_path))
         if len(inner.absolute_path) <= len(error.absolute_path):

@@ -36,7 +36,10 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def parse(text: str, format: str, spec: Mapping[str, Any]) -> Any:
-    """Return the data of ``text``. Raises ``SyntaxProblemError`` or ``SpecificationError``."""
+    """Return the data of ``text``. Raises ``SyntaxProblemError`` if ``text`` does not have the format.
+
+    Raises ``SpecificationError`` if the format is unknown.
+    """
     readers = {"json": _json, "yaml": _yaml, "toml": _toml}
     if format == "csv":
         return _csv(text, spec)
@@ -76,7 +79,7 @@ def _yaml(text: str) -> Any:
     try:
         aliases = sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_PlainLoader))
         if aliases > MAX_ALIASES:
-            raise SyntaxProblemError(f"YAML with {aliases} aliases; at most {MAX_ALIASES} are read")
+            raise SyntaxProblemError(f"YAML with {aliases} aliases; expected at most {MAX_ALIASES}")
         return _plain(yaml.load(text, Loader=_PlainLoader))
     except SyntaxProblemError:
         raise
@@ -96,7 +99,7 @@ def _toml(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return ``value`` with text keys, and with dates as texts."""
+    """Return ``value`` with its keys and its dates converted to text."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -125,7 +128,7 @@ def _csv(text: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def typed(text: str, schema: Mapping[str, Any]) -> Any:
-    """Return the value that ``text`` states for ``schema["type"]``; the text itself if it states no such value."""
+    """Convert ``text`` to the type ``schema["type"]``. Return ``text`` itself if it is not a value of this type."""
     wanted = schema.get("type")
     wanted = [wanted] if isinstance(wanted, str) else wanted or []
     if text == "" and "null" in wanted:

@@ -15,7 +15,7 @@ OPENING = re.compile(r"[{\[]")
 
 
 def structured_part(text: str, where: str, format: str) -> str:
-    """Return the part of ``text`` that must have the format ``format``. ``where`` says where it is.
+    """Return the part of ``text`` that must have the format ``format``. ``where`` determines the part.
 
     - ``whole``: the whole text.
     - ``fence``: the whole text, or the content of a fence if the text is only this fence.

@@ -13,7 +13,7 @@ RULES = frozenset({"absolute", "relative", "ignore_case", "unordered", "extra", 
 
 
 def difference(expected: Any, actual: Any, spec: Mapping[str, Any]) -> Finding:
-    """Return the first difference between two values; the step ``kept`` if there is none.
+    """Return a finding with the first difference between two values. Its step is ``kept`` if they are equal.
 
     ``spec`` has these rules:
 

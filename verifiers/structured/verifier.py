@@ -23,7 +23,7 @@ class StructuredVerifier:
 
     ``workers``     worker processes for checks that may take long. If None, these checks give ``abstain``.
     ``timeout_s``   time limit for one answer in a worker, in seconds. After it, the verdict is ``abstain``.
-    ``formats``     also check ``format`` of JSON Schema. The check of a query may set its own value.
+    ``formats``     whether to check ``format`` of JSON Schema too. The check of a query may set another value.
     ``max_length``  maximum length of an answer in characters. On a longer one, the verdict is ``abstain``.
     """
 
@@ -59,7 +59,7 @@ class StructuredVerifier:
         return calibrated(Verdict(outcome, 0.0, _explain(finding, format), self.name, detail, seconds))
 
     def _specification(self, query: Query) -> Mapping[str, Any] | None:
-        """Return the check ``structured`` of ``query``; None if it cannot be read. It may be only a JSON Schema."""
+        """Return the check ``structured`` of ``query``; None if it cannot be read. A bare schema is also a check."""
         value = _decoded((query.reference.checks or {}).get("structured"))
         if not isinstance(value, Mapping):
             return None

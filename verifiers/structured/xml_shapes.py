@@ -26,7 +26,7 @@ def parse_xml(text: str) -> ElementTree.Element:
 
 
 def xml_violation(shape: Mapping[str, Any], element: ElementTree.Element, path: list[Any] | None = None) -> Finding:
-    """Return the first violation of ``shape`` by ``element``; the step ``kept`` if there is none.
+    """Return a finding with the first violation of ``shape`` by ``element``. Its step is ``kept`` if there is none.
 
     A shape has these keys:
 
