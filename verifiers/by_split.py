@@ -19,8 +19,8 @@ from bestofn.verifiers.with_refusal import WithRefusal
 class Domain:
     """The rules that recognise the queries of a domain.
 
-    ``splits`` contains further split names of this domain. ``has_reference`` returns whether a reference is of the kind
-    that this domain uses.
+    ``splits`` contains split names of this domain other than its own name. ``has_reference`` returns whether a
+    reference is of the kind that this domain uses.
     """
 
     splits: tuple[str, ...]
@@ -138,10 +138,12 @@ def domain_of_split(split: str, more: Collection[str] = ()) -> str:
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
-    The split determines the domain. If the split is unknown, the reference determines it. There are three exceptions. A
-    question with options is multiple choice. A reference that is text is never judged as mathematics. If the split
-    names no domain, a number may be a short answer. It is one if the split is a chat split, or if the question gives no
-    numbers to compute with.
+    The split determines the domain. If the split is unknown, the reference determines it. There are three exceptions:
+
+    - A question with options is multiple choice.
+    - A reference that is text is never judged as mathematics.
+    - If the split names no domain, a number is a short answer in two cases: the split is a chat split, or the question
+      gives no numbers to compute with.
     """
     named = domain_of_split(query.split, more)
     if named in ("", "math", "short_answer") and is_multiple_choice(query):

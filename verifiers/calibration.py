@@ -1,7 +1,7 @@
 """The confidence of verdicts: the measured share of right decisions of the rule that decided.
 
-``calibration.json`` has the counts on labelled answers, per kind of answers, verifier, outcome and rule:
-``[right decisions, all decisions]``. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` measures them again.
+``calibration.json`` has counts on labelled answers: ``[right decisions, all decisions]`` per kind of answers, verifier,
+outcome and rule. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` measures them again.
 ``docs/accuracy.md`` describes the method.
 """
 
@@ -59,8 +59,8 @@ def rule_of(detail: Mapping[str, object]) -> Rule:
 def confidence(verifier: str, outcome: str, rule: Rule) -> float:
     """Return the share of right decisions of ``rule``, rounded to two decimals.
 
-    The share of a rule with few measured decisions is moved towards the share of its general part. The share of the
-    general part is moved in the same way towards the share of all decisions with this outcome. A rule that was never
+    If few decisions of a rule were measured, its share is moved towards the share of its general part. In the same way,
+    the share of the general part is moved towards the share of all decisions with this outcome. A rule that was never
     measured gets the share of its general part, but at most ``PRIOR``.
     """
     counts = table().get(verifier, {}).get(outcome, {})
@@ -87,7 +87,8 @@ def table() -> dict[str, dict[str, Counts]]:
 def read_table(document: Document) -> dict[str, dict[str, Counts]]:
     """Convert the JSON document of the table, and add up the counts of all kinds of answers.
 
-    The JSON document separates the parts of a rule by " > "."""
+    The JSON document separates the parts of a rule by " > ".
+    """
     table: dict[str, dict[str, dict[Rule, tuple[int, int]]]] = {}
     for verifiers in document.values():
         for verifier, outcomes in verifiers.items():

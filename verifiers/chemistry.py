@@ -34,12 +34,12 @@ Side = dict[Species, Fraction]
 
 
 class NotChemistryError(ValueError):
-    """A text is not a formula or an equation that can be read."""
+    """Raised if a text is not a formula or an equation that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """The amounts of the species on both sides."""
+    """A chemical equation: the amounts of the species on both sides."""
 
     left: Side
     right: Side
@@ -59,8 +59,8 @@ class Equation:
 class ChemistryVerifier:
     """Verifies the equation or formula in ``reference.checks["chemistry"]``, a text such as ``2 H2 + O2 -> 2 H2O``.
 
-    An equation passes if it has the same species and amounts, up to a common factor and their order on a side. A
-    formula passes if it has the same atoms and charge. The verdict is ``abstain`` if neither can be read.
+    An equation passes if it has the same species and amounts. A common factor and the order of species on a side do not
+    matter. A formula passes if it has the same atoms and charge. The verdict is ``abstain`` if the answer has neither.
     """
 
     name = "chemistry"
@@ -185,9 +185,9 @@ def _reference(query: Query) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the parts of ``text`` that may be an equation: each line, and the text after a colon in a line."""
+    """Return the parts of ``text`` that may be an equation: each line, and the text after a colon or "is" in a line."""
     lines = [line.strip() for line in re.split(r"\n|\\\\|\$\$", text) if ARROW.search(line)]
-    return [part for line in lines for part in (line, line.rpartition(": ")[2], line.rpartition(" is ")[2])][::1]
+    return [part for line in lines for part in (line, line.rpartition(": ")[2], line.rpartition(" is ")[2])]
 
 
 def _plain(text: str) -> str:

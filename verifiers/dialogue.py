@@ -44,7 +44,7 @@ class DialogueVerifier:
     """Passes a dialogue whose final state, changing calls and outputs are those of ``reference.checks["dialogue"]``.
 
     Calls that only read data are not compared, because different look-ups may lead to the same result. An output may be
-    in any text of the assistant. ``cut`` is the verdict on a dialogue that ended at the limit on user messages and does
+    in any text of the assistant. ``cut`` is the outcome for a dialogue that reached the limit on user messages and does
     not pass.
     """
 
@@ -116,7 +116,7 @@ def _check_actions(expected: Expected, tools: Sequence[Tool], candidate: Candida
         return False, f"{made[matching.extra[0]].name} was called with other arguments than expected, or too often"
     unknown = [call_name(call) for call, kind in kinds if kind == "unknown"]
     if unknown:
-        return None, f"it is not known whether {unknown[0]} changes data; name the tools that do under 'changing'"
+        return None, f"it is not known whether {unknown[0]} changes data; list the tools that change data in 'changing'"
     return True, f"the {len(wanted)} expected calls that change data were made" if wanted else "nothing was changed"
 
 

@@ -107,7 +107,7 @@ def _explain(outcome: Outcome, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _right_refusal(verdicts: Sequence[Verdict]) -> JsonObject:
-    """Return ``detail["refusal"]`` of a part that judges a refusal as right; {} if there is no such part."""
+    """Return ``detail["refusal"]`` of a part whose verdict calls the refusal right; {} if there is no such part."""
     refusals = (verdict.detail.get("refusal") or {} for verdict in verdicts)
     return next((refusal for refusal in refusals if refusal.get("right")), {})
 

@@ -25,7 +25,7 @@ _SWAPPED: dict[Side, Side] = {"A": "B", "B": "A", "tie": "tie"}
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """The winner in each of the two orders. "A" is the argument ``a`` of ``compare`` in both orders.
+    """The winners of one comparison in both orders. "A" is the argument ``a`` of ``PairwiseJudge.compare``.
 
     ``first_order`` is the winner when A was shown first; ``second_order`` is the winner when B was shown first.
     None means that the reply could not be read. ``reasoning`` is the reasoning of the first reply.

@@ -56,10 +56,10 @@ def is_multiple_choice(query: Query) -> bool:
 
 
 def judge_choice(golds: Sequence[str], text: str, options: Sequence[str] = ()) -> Finding:
-    """Compare the options that ``text`` names with the gold answers; one of ``golds`` is enough.
+    """Compare the options that ``text`` names with the gold answers.
 
-    A gold answer is a letter, several letters, an index from 0 or the text of an option. Each gold answer is a set of
-    options, and a pass needs exactly this set.
+    A gold answer is a letter, several letters, an index from 0 or the text of an option. It means a set of options.
+    ``text`` passes if it names exactly the options of one gold answer.
     """
     wanted = [gold_options(gold, options) for gold in golds]
     if not wanted or len(options) > MAX_OPTIONS:
@@ -97,7 +97,7 @@ def _compare(wanted: Sequence[frozenset[int]], statement: Statement, options: Se
 
 
 def _other_meaning(choice: Choice, options: Sequence[str]) -> str:
-    """Return why letters may not be the letters of options, or "".
+    """Return why the letters in ``choice`` may not mean options; "" if they do.
 
     "I" may be a pronoun or a numeral. "A and B" may be the option "Both A and B".
     """
@@ -109,7 +109,7 @@ def _other_meaning(choice: Choice, options: Sequence[str]) -> str:
 
 
 def _by_value(wanted: Sequence[frozenset[int]], statement: Statement, options: Sequence[str], names: str) -> Finding:
-    """Compare an answer without letters with the value of each option, as the math verifier compares values."""
+    """Compare the value that an answer states with the value of each option. The math verifier compares the values."""
     answer = Answer(statement.text, statement.extraction)
     if not statement.text.strip() or not options:
         return Finding("abstain", "no choice was found", statement.text, "", names, statement.extraction)

@@ -69,7 +69,7 @@ class Choice:
     - ``text``: the text of an option.
     - ``no option``: the statement says that no option is right. ``options`` may contain the option "none of the above".
     - ``doubt``: several options are possible, as in "B or C".
-    - ``contradiction``: the letter of one option with the text of another.
+    - ``contradiction``: the statement has the letter of one option and the text of another.
     """
 
     options: frozenset[int]
@@ -149,7 +149,7 @@ def _named_by_letter(statement: str, options: Sequence[str]) -> Choice | None:
 
 
 def _letter_group(statement: str, start: int, count: int) -> tuple[list[int], int, str]:
-    """Return (options, end, form) of the letters at ``start``; no options if there is no letter."""
+    """Return (options, end, form) of the letters at ``start``. ``options`` is empty if there is no letter."""
     together = _TOGETHER.match(statement, start) or _SPACED.match(statement, start)
     if together:
         indices = [LETTERS.index(letter) for letter in together[1].replace(" ", "")]

@@ -153,7 +153,7 @@ def final_statement(text: str, options: Sequence[str]) -> Statement:
 
 
 def _before_next_problem(text: str) -> tuple[str, bool]:
-    """Return the text before a question that the model invented, and whether there is such a question."""
+    """Return the text before a question that the model invented, and whether the model also answered it."""
     first = _CUE.search(text)
     box = text.find("\\boxed")
     starts = [start for start in (first.end() if first else -1, box) if start >= 0]
@@ -253,7 +253,7 @@ def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
 
 
 def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
-    """Return the choice that ``text`` names. Return None if it rejects an option or mentions others."""
+    """Return the choice that ``text`` names. Return None if ``text`` rejects an option or mentions other ones."""
     choice = read_choice(text, options)
     claim = _REASON.split(text, maxsplit=1)[0]
     if choice is not None and choice.form == "letters" and _says_more(text, choice, len(options)):
@@ -266,9 +266,10 @@ def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
 
 
 def _says_more(text: str, choice: Choice, count: int) -> bool:
-    """Return whether the letters are only the subject of a sentence, or the text also names another option.
+    """Return whether the letters of ``choice`` may not be the answer.
 
-    Both ``A, B and D are capitals of other states`` and ``A, B and D can be ruled out, leaving C`` mean option C.
+    They may be only the subject of a sentence: ``A, B and D are capitals of other states``. Or the text also names
+    another option: ``A, B and D can be ruled out, leaving C``.
     """
     at = text.find(choice.text)
     rest = text[at + len(choice.text) :] if at >= 0 else ""

@@ -1,4 +1,4 @@
-"""Judges functions by their return values: test kind ``function``."""
+"""Judges functions by their return values, for tests of the kind ``function``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges programs with tests that are source code: test kinds ``asserts`` and ``check``."""
+"""Judges programs with tests that are source code, which have the kinds ``asserts`` and ``check``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
 
 
 def tally_of_verdicts(execution: Execution, sources: Sequence[str]) -> Tally:
-    """Return the tally of the verdicts on the tests ``sources``."""
+    """Return the tally of an execution from its verdicts on the tests ``sources``."""
     answers = execution.returns
     broken = next((answer["broken"] for answer in answers if "broken" in answer), "")
     if broken:
@@ -43,7 +43,7 @@ def tally_of_verdicts(execution: Execution, sources: Sequence[str]) -> Tally:
 
 
 def with_tests(program: Program, tests: CodeTests) -> Program:
-    """Return ``program`` with the source of its tests."""
+    """Return a copy of ``program`` that runs the source code of ``tests``."""
     sources, entry_point = _with_calls(tests)
     if program.language == "bash":
         sources = (_EACH_CASE.join(sources),)

@@ -37,9 +37,11 @@ _ALL_SIGNS = _SIGNS | SIGNS
 class Extraction:
     """The program in an answer. ``source`` is "" if there is none.
 
-    ``complete`` is False if the answer may end inside the program. ``guessed`` is True in two cases. The program was
-    not marked as code, and text around it was left out. Or the answer may show it as a bad example after the real
-    program. ``typed`` is True if the program is TypeScript.
+    ``complete`` is False if the answer may end inside the program. ``typed`` is True if the program is TypeScript.
+    ``guessed`` is True in two cases:
+
+    - The program was not marked as code, and text around it was left out.
+    - The program may be a bad example that follows the real program.
     """
 
     source: str = ""
@@ -61,8 +63,8 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
     these names, the last block that looks like a program in ``language`` is chosen. Sample input and output, and
     commands that start a program, do not look like a program.
 
-    Other blocks that define names used in the chosen block are put before it, also if they only import modules or
-    define constants. If there are no code blocks, the program starts at the first line that looks like code.
+    Parts of other blocks are put before the chosen block if it uses the names that they import or define. If there are
+    no code blocks, the program starts at the first line that looks like code.
     """
     asked = language
     language = "sql" if engine_of(language) else "javascript" if language == "typescript" else language
@@ -86,7 +88,7 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
 
 
 def _finished(found: Extraction, language: str, entry_point: str, tag: str = "") -> Extraction:
-    """Return the program in the form that the sandbox runs: JavaScript as a script, without types."""
+    """Return ``found`` in the form that the sandbox runs: JavaScript becomes a script without type annotations."""
     if language != "javascript" or not found.source:
         return found
     typed = is_typescript(found.source, tag)
@@ -106,7 +108,7 @@ _FED = regex(
 
 
 def _only_starts_programs(text: str) -> bool:
-    """Return whether every command only makes a file executable or runs it, as in ``chmod +x s.sh; ./s.sh``.
+    """Return whether every command of ``text`` makes a file executable or runs it: ``chmod +x s.sh; ./s.sh``.
 
     In a block with shell prompts (``$ ./s.sh``), lines without a prompt are output and are ignored.
     """
@@ -171,7 +173,7 @@ _READS_INPUT = regex(r"\binput\(|\bstdin\b|\bopen\(0\)|\breadline\b|readFileSync
 
 
 def _is_whole(text: str, language: str) -> bool:
-    """Return whether the block is a program, not a usage example: it reads input, or defines or imports something."""
+    """Return whether ``text`` is a program and not a usage example: it reads input, defines a name or has an import."""
     return bool(re.search(r"\b(?:input|stdin|def|class|import|require|function)\b|=>", text)) and not re.search(
         r"^\s*(?:assert |# ?(?:Example|Test)|// ?(?:Example|Test))", text.lstrip(), re.IGNORECASE
     )
@@ -222,7 +224,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _is_body(text: str) -> bool:
-    """Return whether indented lines are the body of a function. The prompt then contains the ``def`` line."""
+    """Return whether the lines of ``text`` are a function body, which continues the ``def`` line of a prompt."""
     lines = textwrap.dedent(text).split("\n")
     starts = next((line for line in lines if line.strip()), "")
     if not starts.startswith(("def ", "class ", "import ", "from ", "@", "async ")):

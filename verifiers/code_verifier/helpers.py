@@ -36,9 +36,9 @@ def definitions(text: str, language: str) -> set[str]:
 
 
 def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
-    """Return the chosen block after the parts of other blocks that define the names it uses and does not define.
+    """Return the chosen block with the definitions of other blocks that it needs put before it.
 
-    Earlier blocks are searched first, the nearest before the others; then later blocks. An added part may use further
+    Earlier blocks are searched first, from the nearest to the first; then later blocks. An added part may use further
     names, so the blocks are searched up to ``PASSES`` times. A block that defines a name of the chosen block again is
     another version of the program, so nothing is taken from it.
     """
@@ -92,7 +92,7 @@ def _defines_only(node: ast.stmt) -> bool:
 
 
 def _heads(nodes: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield the syntax nodes outside the bodies of functions and classes. They define the top-level names."""
+    """Yield the syntax nodes that can define top-level names: all nodes outside the bodies of functions and classes."""
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield ast.ClassDef(name=node.name, bases=[], keywords=[], body=[], decorator_list=[])

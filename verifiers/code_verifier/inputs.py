@@ -1,4 +1,4 @@
-"""Judges programs that read standard input and print: test kinds ``stdin`` and ``output``."""
+"""Judges programs by their standard output, for tests of the kinds ``stdin`` and ``output``."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ async def judged(
 ) -> Tally:
     """Return ``judge(execution, ...)``. ``judge`` must be a top-level function, because a worker process may call it.
 
-    ``total`` is the number of tests. If the worker exceeds its memory or processor time, the program failed. If the
-    worker ends for another reason, the tally has a ``problem``.
+    ``total`` is the number of tests. If the worker exceeds its limit of memory or processor time, the tally is that of
+    a failed program. If the worker ends for another reason, the tally has a ``problem``.
     """
     if is_short(execution):
         return judge(execution, *given, **named)
@@ -52,7 +52,7 @@ def is_short(execution: Execution) -> bool:
 
 
 async def returns_of(sandbox: Sandbox, execution: Execution) -> tuple[JsonObject, ...]:
-    """Return the results of a trusted program, such as a reference query."""
+    """Return the decoded results of the execution of a trusted program, such as a reference query."""
     if execution.packed is None:
         return execution.returns
     return await sandbox.decoders().call(execution.packed.decode, timeout_s=_WALL_S)

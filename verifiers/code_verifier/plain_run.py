@@ -25,7 +25,7 @@ _SHARE_AFTER_TIMEOUT = 0.7
 
 
 def applies(tests: CodeTests) -> bool:
-    """Return whether a plain run differs from the first run. In compiled languages, the first run is a plain run."""
+    """Return whether a plain run differs from the strict run. In compiled languages, both are the same."""
     return tests.kind in _KINDS and tests.language not in NATIVE
 
 
@@ -35,9 +35,9 @@ def is_shared_with_tests(tests: CodeTests) -> bool:
 
 
 async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, strict: Tally) -> Tally:
-    """Make the plain run after the strict run failed. Return ``strict``, with ``disagrees`` if the plain run passes.
+    """Do the plain run after the strict run failed. Return ``strict``, with ``disagrees`` set if the plain run passes.
 
-    If the sandbox fails, ``problem`` of the result is the reason.
+    If the sandbox fails, the returned tally has the reason as ``problem``.
     """
     driven = _with_tests(program, tests)
     if driven is None:
@@ -55,7 +55,10 @@ async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, str
 
 
 def tally_of_plain_run(execution: Execution, sources: Sequence[str]) -> Tally:
-    """Return the tally of the verdicts of a plain run. The program may have written further verdicts itself."""
+    """Return the tally of a plain run. No test passes if the execution has more or fewer verdicts than tests.
+
+    A program that runs in one process with its tests can write verdicts itself.
+    """
     if len(execution.returns) != len(sources):
         return Tally(0, len(sources), execution.status)
     return Tally(sum(verdict.get("passed") is True for verdict in execution.returns), len(sources), execution.status)
@@ -108,7 +111,7 @@ def _wanted(case: JsonObject) -> list[object]:
 
 
 def _javascript_call(entry_point: str, case: JsonObject) -> str:
-    """Return the test of one case. Raises ``ValueError`` if its values cannot be written as JSON."""
+    """Return the JavaScript test of one case. Raises ``ValueError`` if its values cannot be written as JSON."""
     given = case.get("args")
     arguments = json.dumps(list(given) if isinstance(given, (list, tuple)) else [], allow_nan=False)
     wanted = json.dumps(_wanted(case), allow_nan=False)

@@ -75,7 +75,7 @@ _LEETCODE = {
 
 
 def _statements() -> dict[str, str]:
-    """Return the statement that defines each name. The first module that has a name provides it."""
+    """Return {name: the statement that imports or defines it}. If several modules have a name, the first one counts."""
     table = {name: f"import {name}" for name in _MODULES} | {"np": "import numpy as np"}
     for module, members in _MEMBERS.items():
         for name in members.split():
@@ -130,7 +130,7 @@ def with_prelude(source: str, reading: Reading, offered: frozenset[str]) -> str:
 
 
 def _calls_own_functions(source: str) -> bool:
-    """Return whether the program calls a function that it defines. Without such a call it cannot recurse."""
+    """Return whether the program calls a function that it defines. Without such a call there is no recursion."""
     counts = Counter(_CALLED.findall(source))  # a definition counts as one
     return any(counts[name] > 1 for name in _DEFINED.findall(source))
 

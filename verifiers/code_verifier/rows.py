@@ -1,4 +1,4 @@
-"""Judges SQL queries by the rows that they return: test kind ``sql``."""
+"""Judges SQL queries by the rows that they return, for tests of the kind ``sql``."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ _DRIVEN = frozenset({"lodash", "vitest", "@jest/globals", "mocha", "solution", "
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The texts that show what a run needs: the program, its tests, and the standard error."""
+    """The texts that show which modules and commands a run needs: the program, its tests and standard error."""
 
     source: str
     tests: str = ""
@@ -166,7 +166,8 @@ def _python_modules(need: Need) -> set[str]:
 class _Language:
     """The functions that read and probe the needs of a program in one language.
 
-    If ``probe`` is "", the sandbox is assumed to have only the compiler and its standard library."""
+    If ``probe`` is "", the sandbox is assumed to have only the compiler and its standard library.
+    """
 
     needs: Callable[[Need], set[str]]
     probe: str
@@ -212,7 +213,7 @@ class Runtimes:
         return _advice(language.kind, missing)
 
     async def _probe(self, name: str, language: _Language, names: Iterable[str]) -> str:
-        """Probe the names that are not known yet. Returns the reason if the interpreter does not work, otherwise ""."""
+        """Probe the ``names`` that were not probed before. Return why the interpreter does not work; "" if it works."""
         asked = sorted(one for one in {"", *names} if (name, one) not in self._missing)  # "" is the interpreter itself
         if not asked:
             return ""
@@ -256,7 +257,7 @@ _OTHER_FILES = frozenset({
 
 
 def _advice(kind: str, missing: list[str]) -> str:
-    """Return what the sandbox lacks, and how to add it."""
+    """Return a message that names the ``missing`` modules or commands, and how to add them to the sandbox."""
     text = f"the sandbox has no {kind} {', '.join(map(repr, missing))}"
     packages = [_PACKAGES.get(name, name) for name in missing if name not in sys.stdlib_module_names]
     if kind != "Python module" or not packages:

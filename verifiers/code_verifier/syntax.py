@@ -48,7 +48,7 @@ def read_python(source: str) -> Reading:
 
 
 def is_broken(prefix: str) -> bool:
-    """Return whether ``prefix``, code before a program, has a syntax error. An unfinished function does not count."""
+    """Return whether ``prefix``, code before a program, has a syntax error. An unfinished function is not an error."""
     if not read_python(prefix).error:
         return False
     last = prefix.rstrip().rpartition("\n")[2]

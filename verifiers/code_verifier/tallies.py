@@ -31,7 +31,7 @@ class Tally:
 
 
 def short(value: object) -> str:
-    """Return ``value`` as text, shortened to 300 characters, for details and explanations."""
+    """Return ``value`` as text of at most 300 characters, for ``detail`` and explanations."""
     try:
         text = value if isinstance(value, str) else repr(value)
     except ValueError:  # Python refuses to convert an integer with too many digits
@@ -40,7 +40,7 @@ def short(value: object) -> str:
 
 
 def why_ended(execution: Execution) -> str:
-    """Return why the program produced no result."""
+    """Return why the program ended without a result: its last error message, or the limit that it exceeded."""
     if execution.status == "error":
         return _last_message(execution.stderr)[:_SHOWN] or f"the program ended with exit code {execution.exit_code}"
     return {

@@ -1,6 +1,6 @@
 """Runs the program in an answer against the reference tests, in a sandbox.
 
-``sandboxed_code`` builds the verifier. ``extraction`` finds the program. One module per kind of tests judges it.
+``sandboxed_code`` builds the verifier. ``extraction`` finds the program. There is one module per kind of tests.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _CUT = "the answer was cut off at its token limit, before the program ended"
 
 
 def _doubt(found: Extraction, cut: bool, status: str) -> str:
-    """Return why the program that was run may not be the one that the answer means; "" if there is no doubt."""
+    """Return why the program that was run may not be the intended program of the answer; "" if there is no doubt."""
     if cut and not found.complete:
         return _CUT
     if status == "syntax error" and not found.complete:
         return "the end of the program is not marked, and it has a syntax error"
     if found.guessed:
-        return "which part of the answer is the program is a guess"
-    return "the answer is TypeScript, and removing its types is a guess" if found.typed else ""
+        return "it is not clear which part of the answer is the program"
+    return "the answer is TypeScript, and its types may not have been removed correctly" if found.typed else ""
 
 
 class CodeVerifier:
@@ -120,7 +120,7 @@ class CodeVerifier:
         return verdict
 
     def _no_program(self, tests: CodeTests, cut: bool) -> Verdict:
-        """Return ``abstain``: no program was found, and the answer may be a refusal, a question, or in another form."""
+        """Return the verdict ``abstain`` on an answer without a program, which may be a refusal or a question."""
         detail = {
             "language": tests.language,
             "tests_total": len(tests.cases),
@@ -197,7 +197,7 @@ class CodeVerifier:
 
 
 async def _aside(text: str, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """Call ``read`` and return its result. For a long ``text``, another thread calls it and does not block the loop."""
+    """Return the result of ``read``. If ``text`` is long, another thread calls it, so that the event loop is free."""
     return await in_thread(read, *given, **named) if len(text) > LONG else read(*given, **named)
 
 
@@ -209,7 +209,7 @@ def _cases_in_check(tests: CodeTests) -> int:
 
 
 def _not_python(error: str, tests: CodeTests) -> Tally:
-    """Return the tally of a program with a syntax error. An error in the setup is a problem of the tests."""
+    """Return the tally for the syntax error ``error``. If the setup of the tests has it, the tests have a problem."""
     total = len(tests.cases)
     if is_broken(tests.setup):
         return Tally(0, total, "broken tests", problem=f"the setup of the tests is not valid Python: {error}")

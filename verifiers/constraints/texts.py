@@ -98,7 +98,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def is_wide(end: re.Match[str]) -> bool:
-    """Return whether ``end`` is a final mark of Chinese, Japanese, Hindi, Arabic or Urdu. A space after it is optional."""
+    """Return whether ``end`` is a final mark of Chinese, Japanese, Hindi, Arabic or Urdu. It needs no space after."""
     return end.group()[0] in WIDE
 
 
