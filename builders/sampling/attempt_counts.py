@@ -17,7 +17,11 @@ log = logging.getLogger(__name__)
 
 
 class ServiceState(TypedDict):
-    """The present state of a service's limiter. Counts are totals; ``latency_s`` maps quantile -> seconds."""
+    """The present state of a service's limiter.
+
+    Counts are totals since the limiter was created. ``window`` is the present limit on requests in flight.
+    ``latency_s`` maps a quantile to seconds.
+    """
 
     service: str
     in_flight: int
@@ -31,7 +35,10 @@ class ServiceState(TypedDict):
 
 
 class AttemptCounts:
-    """The attempts of one service. ``failed`` and ``retried`` map a cause to a number of attempts."""
+    """Counts the attempts to get a reply from one service.
+
+    ``failed`` and ``retried`` map a cause to a number of attempts.
+    """
 
     def __init__(self, service: str) -> None:
         self.service = service
@@ -41,16 +48,19 @@ class AttemptCounts:
         self._seconds: deque[float] = deque(maxlen=LATENCIES)
 
     def note_success(self, seconds: float) -> None:
-        """Count the latency of a successful attempt."""
+        """Record ``seconds``, the latency of a successful attempt."""
         self._seconds.append(seconds)
 
     def note_failure(self, error: ProviderError) -> None:
-        """Count a failed attempt."""
+        """Count a failed attempt under the cause of its ``error``."""
         self.failed[error.cause] += 1
         log.debug("%s: %s: %s", self.service, error.cause, error)
 
     def state(self, *, in_flight: int, queued: int, window: float) -> ServiceState:
-        """Return the present state of the service. Other threads may call this method."""
+        """Return these counts with the present state of the limiter. Other threads may call this method.
+
+        ``window`` is the limit on requests in flight.
+        """
         seconds = sorted(self._seconds.copy())
         latency = {f"{q:g}": round(seconds[int(q * (len(seconds) - 1))], 3) for q in QUANTILES} if seconds else {}
         return {

@@ -1,8 +1,8 @@
-"""Decides from the results of requests whether a service is available, and when it is tested again.
+"""Decides from the results of requests whether a service is available, and when an unavailable service gets a request.
 
 After ``BREAKS_AFTER`` failures in a row the service is unavailable. Then only one request at a time is sent: a probe.
-Each pause before a probe is at most half of the time that the outage has lasted. So a service that is back after T
-seconds gets a probe within T/2, however many requests were in flight.
+Each pause before a probe is at most half of the time that the outage has lasted. So if an outage lasts T seconds, the
+next probe is sent at most T/2 seconds after its end. This holds for any number of requests in flight.
 
 Used by ``builders.sampling.limiter``.
 """
@@ -19,9 +19,9 @@ PATIENCE_AT_START_S = 20.0  # a service that has never answered gets at most thi
 
 
 class Availability:
-    """The state of one service. All times are in seconds of one clock.
+    """The availability of one service. All times are in seconds of one clock.
 
-    ``down`` is True during an outage, ``failures`` counts the failures in a row, and ``answered`` is True after the
+    ``down`` is True during an outage. ``failures`` is the number of failures in a row. ``answered`` is True after the
     first success.
     """
 
@@ -35,7 +35,7 @@ class Availability:
         self._answered_at = float("-inf")
 
     def note_success(self, probe: bool, now: float) -> bool:
-        """Count a success, and return whether it ends an outage.
+        """Record a success at the time ``now``, and return whether it ends an outage.
 
         Only a probe ends an outage: the reply to an earlier request does not show that the service is back.
         """
@@ -47,7 +47,10 @@ class Availability:
         return ended
 
     def note_failure(self, sent_at: float, now: float) -> bool:
-        """Count a failure, and return whether an outage begins."""
+        """Record a failure at the time ``now``, and return whether an outage begins.
+
+        ``sent_at`` is the time when the failed request was sent.
+        """
         if not self.failures:
             self._failing_since = now
             self._unanswered_since = max(sent_at, self._answered_at)
@@ -58,15 +61,15 @@ class Availability:
         return True
 
     def patience_left(self, now: float) -> float:
-        """Return how long the service may still be unavailable before the run stops; negative if it is too late."""
+        """Return after how many more seconds without a success the run stops; negative if this time has passed."""
         patience = self.patience_s if self.answered else min(self.patience_s, PATIENCE_AT_START_S)
         return patience - self.unanswered_for(now)
 
     def unanswered_for(self, now: float) -> float:
-        """Return for how long no request has been answered; 0 if the last one was."""
+        """Return for how many seconds no request has succeeded; 0 if the last request succeeded."""
         return now - self._unanswered_since if self.failures else 0.0
 
     def pause(self, now: float) -> float:
-        """Return the pause before the next probe."""
+        """Return the pause before the next probe in seconds."""
         longest = min(LONGEST_PAUSE_S, max(FIRST_PROBE_S, PROBE_SHARE * (now - self._failing_since)))
         return min(longest * random.uniform(0.5, 1.0), max(0.0, self.patience_left(now)))

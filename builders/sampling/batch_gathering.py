@@ -1,4 +1,7 @@
-"""Gathers the requests of the next batch jobs within the budget. Used by ``builders.sampling.batch_queue``."""
+"""Collects requests until they fill a batch job, and keeps the jobs within the budget.
+
+Used by ``builders.sampling.batch_queue``.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,10 @@ class Submitter(Protocol):
 
 
 class Gatherer:
-    """Collects requests and gives them to ``submitter``: after ``gather_s`` without a new one, or when a job is full.
+    """Collects requests and gives them to ``submitter`` in jobs.
 
-    Requests that exceed the budget are postponed until nothing is in flight. If they still exceed the budget, the run
-    stops.
+    A job is submitted when it is full, or when no new request has arrived for ``gather_s`` seconds. Requests that
+    exceed the budget are postponed until nothing is in flight. If they still exceed the budget then, the run stops.
     """
 
     def __init__(self, submitter: Submitter, ledger: Ledger, sizes: JobSizes, gather_s: float) -> None:
@@ -56,7 +59,7 @@ class Gatherer:
 
     @property
     def waiting(self) -> int:
-        """The number of requests that are not submitted yet."""
+        """The number of collected requests that are not submitted yet."""
         return len(self._queued) + len(self._postponed)
 
     def add(self, request: BatchRequest) -> None:
@@ -65,7 +68,7 @@ class Gatherer:
         self._schedule()
 
     def block(self, seconds: float) -> None:
-        """Submit nothing for ``seconds``."""
+        """Submit nothing for the next ``seconds``."""
         self._blocked_until = time.monotonic() + seconds
 
     def stop(self) -> None:
@@ -74,7 +77,7 @@ class Gatherer:
         self._cancel_timer()
 
     def resume(self) -> None:
-        """Continue after a job has ended: queue postponed requests again if nothing is in flight."""
+        """Submit requests again after a job has ended. Postponed requests are included if nothing is in flight."""
         if self._blocked_until == math.inf:
             return
         if self._postponed and not self._submitter.is_busy():
@@ -93,7 +96,7 @@ class Gatherer:
         request.reserved_usd = 0.0
 
     def _schedule(self) -> None:
-        """Submit the queued requests now if they fill a job, otherwise when no further request arrives."""
+        """Submit the queued requests now if they fill a job, otherwise once no new request has arrived for a while."""
         self._cancel_timer()
         delay = self._blocked_until - time.monotonic()
         if delay == math.inf:
@@ -130,7 +133,8 @@ class Gatherer:
     def _within_budget(self, queued: Sequence[BatchRequest]) -> list[BatchRequest]:
         """Return the requests that fit into the budget, with their cost reserved. Postpone the others.
 
-        While requests are postponed, new requests wait with them. Otherwise many tiny jobs would follow.
+        While postponed requests wait for a job in flight, new requests are postponed too. Otherwise many tiny jobs
+        would follow.
         """
         if self._ledger.budget_usd is None:
             return list(queued)
@@ -152,10 +156,14 @@ class Gatherer:
         return [request for request in queued if request.name in fitting]
 
     def _smallest(self, waiting: int) -> int:
-        """Return how many of ``waiting`` requests must fit into the budget, so that a job is submitted."""
+        """Return the size of the smallest job that is submitted if ``waiting`` requests wait.
+
+        The size grows with the number of submitted requests, so that a nearly spent budget does not cause many tiny
+        jobs.
+        """
         return min(waiting, max(1, math.ceil(SMALLEST_SHARE * self._submitted)))
 
 
 def cost_of(request: BatchRequest) -> float:
-    """Return the expected cost of ``request`` in a batch job; 0 if no price is known."""
+    """Return the expected cost in dollars of ``request`` in a batch job; 0 if no price is known."""
     return request.expected_usd("batch") or 0.0

@@ -5,8 +5,8 @@ submitted, the journal stores the names of its requests and a generated text, th
 "planned". The process may be killed, or the connection may break, before the service returns the job's id. Then the
 mark is used to search for the job at the service.
 
-A job that was found in this way has the state "found". Some services store no mark. The search then compares only the
-submission time and the number of requests, so it may find the job of another program.
+Some services store no mark. The search then compares only the submission time and the number of requests, so it may
+find the job of another program. A job that was found in this way has the state "found".
 
 Used by ``builders.sampling.batch_queue``.
 """
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 def new_mark() -> str:
-    """Return a text that identifies a batch job until its id is known."""
+    """Return a new unique text that identifies a batch job until its id is known."""
     return f"bestofn-{uuid.uuid4().hex}"
 
 
@@ -78,7 +78,10 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The last check of a job: its result, or the reason why it cannot be read; both are None if it is in progress."""
+    """The last check of a job: its result, or the reason why the result cannot be read.
+
+    Both are None if the job is in progress. ``is_final`` means that the job is not checked again.
+    """
 
     result: BatchResult | None
     reason: ProviderError | None = None
@@ -93,8 +96,8 @@ class Check:
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` contains the jobs whose id is not certain. The search for such a job is not finished, or it has found
-    the job without a mark and no reply has arrived yet.
+    ``uncertain`` contains the jobs whose id is not certain: the search for such a job has not ended, or the job was
+    found without a mark and no reply has arrived yet.
     """
 
     def __init__(self, api: BatchApi, provider: BatchProvider, journal: Journal, ledger: Ledger) -> None:
@@ -111,7 +114,7 @@ class BatchJobs:
 
     @property
     def may_be_confused(self) -> bool:
-        """Whether a job was found without its mark, so it may be another job of this run."""
+        """Whether a job was found without its mark. It may then be another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
     async def claim_open(self) -> list[BatchJob]:
@@ -137,7 +140,7 @@ class BatchJobs:
             self._claims.release([batch_key(job.id), *sample_keys(job.names)])
 
     def release(self) -> None:
-        """Release all claimed jobs, so that other samplers and processes can claim them."""
+        """Release all jobs that this object has claimed, so that other samplers and processes can claim them."""
         self._journal.claimed_batches -= self._claimed
         self._claims.release(map(batch_key, self._claimed))
 
@@ -151,12 +154,12 @@ class BatchJobs:
         )
 
     async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> NoReply | None:
-        """Submit the planned ``job`` and return None. Repeat this after transient errors, for at most ``patience_s``.
+        """Submit the planned ``job`` and return None. Transient errors are retried for at most ``patience_s`` seconds.
 
-        If it is unknown whether the service has accepted the job, it is searched for first. Returns ``LATE`` if the
-        service has not accepted the job in that time, and ``NOT_TAKEN`` if an uncertain job may be this one. Raises the
-        error if the service refuses the job, and ``ProviderError`` if the search fails. In the last case, the plan
-        stays in the journal, and the next run searches for the job.
+        If it is unknown whether the service has accepted the job, the service is searched for it before a retry.
+        Returns ``LATE`` if the service has not accepted the job in that time. Returns ``NOT_TAKEN`` if a job of
+        uncertain id may be this one. Raises the error if the service refuses the job, and ``ProviderError`` if the
+        search fails. After a failed search, the plan stays in the journal, and the next run searches for the job.
         """
         lines = [request.line for request in requests]
         until = time.monotonic() + self._settings.patience_s
@@ -186,16 +189,16 @@ class BatchJobs:
     def seconds_before(self, attempt: int, retry_after_s: float | None = None) -> float:
         """Return the seconds to wait before a failed action is repeated. ``attempt`` counts the repetitions from 0.
 
-        The wait doubles with each attempt, from ``poll_s`` to ``LONGEST_WAIT_S``.
+        The wait doubles with each attempt, from ``poll_s`` to ``LONGEST_WAIT_S``. It is at least ``retry_after_s``.
         """
         longest = max(LONGEST_WAIT_S, self._settings.poll_s)
         return max(min(self._settings.poll_s * 2 ** min(attempt, 20), longest), retry_after_s or 0.0)
 
     async def find(self, job: BatchJob, until: float = 0.0) -> bool:
-        """Search the service for the planned ``job`` and store the id of the first match that is not known.
+        """Search the service for the planned ``job``. Store the id of the first match that no other job has.
 
-        Returns False if there is none. Raises ``ProviderError`` if the search itself fails, see ``_search``. In both
-        cases, the plan stays in the journal.
+        Returns False if there is no such match. Raises ``ProviderError`` if the search itself fails, see ``_search``.
+        In both cases, the plan stays in the journal.
         """
         self.uncertain.add(job)
         try:
@@ -213,7 +216,7 @@ class BatchJobs:
         return False
 
     async def replace(self, job: BatchJob) -> bool:
-        """Search for ``job`` again, because the job that was found belongs to another program.
+        """Search for ``job`` again, because the search has found the job of another program.
 
         Returns False if no other job of the service matches.
         """
@@ -234,9 +237,11 @@ class BatchJobs:
     async def outcome(self, job: BatchJob, needed: Callable[[Iterable[str]], Awaitable[bool]]) -> BatchResult | None:
         """Poll ``job`` and return its result, which is empty if the service has lost the job.
 
-        Unreadable lines are read ``READS`` times. A job that is not done within ``patience_s`` is cancelled if
-        ``needed`` returns True; its result has the replies that it got before, and ``job.cancelled`` is set. Returns
-        None if it is not cancelled. If the job may still get a result then, ``job.given_up`` is set.
+        A result with unreadable lines is read ``READS`` times. A job that is not done within ``patience_s`` is
+        cancelled if ``needed`` returns True. Its result then has the replies that it got before, and ``job.cancelled``
+        is set.
+
+        If the job may still get a result in a later run, ``job.given_up`` is set, and the result is None or incomplete.
         """
         check = await self._poll(job, self._settings.patience_s)
         if not check.is_final and self._settings.patience_s > 0 and check.is_malformed:
@@ -252,7 +257,7 @@ class BatchJobs:
         return check.result
 
     async def _poll(self, job: BatchJob, seconds: float) -> Check:
-        """Check ``job`` every ``poll_s`` until it is done, for ``seconds``. Returns the last check."""
+        """Check ``job`` every ``poll_s`` seconds until it is done, for at most ``seconds``. Returns the last check."""
         until = time.monotonic() + seconds
         reads = refusals = 0
         while True:
@@ -271,7 +276,10 @@ class BatchJobs:
             await asyncio.sleep(min(self._settings.poll_s, left))
 
     async def _cancel(self, job: BatchJob) -> Check:
-        """Cancel ``job`` at the service and return the last check of the job."""
+        """Cancel ``job`` at the service, and return the last check of the job.
+
+        The cancellation is tried at most ``CANCELS`` times. Then the job is polled for at most ``CANCEL_S`` seconds.
+        """
         check = Check(None)
         for attempt in range(CANCELS):
             try:
@@ -301,7 +309,10 @@ class BatchJobs:
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
     async def _read(self, job: BatchJob) -> tuple[BatchResult | None, ProviderError | None]:
-        """Return (result, None); (None, error) if the status cannot be read; (None, None) if ``job`` is in progress."""
+        """Read the status of ``job``: return (result, None) if it is done, and (None, None) if it is in progress.
+
+        Returns (None, error) if the status cannot be read. Raises ``AuthenticationError``.
+        """
         try:
             result = await self._api.outcome(job.id)
         except AuthenticationError:
@@ -316,7 +327,7 @@ class BatchJobs:
         return result, None
 
     def _checked(self, job: BatchJob, result: BatchResult) -> BatchResult:
-        """Report the unreadable lines of ``result`` and return it."""
+        """Log and count the unreadable lines of ``result``, and return ``result``."""
         if result.unreadable:
             self._ledger.note("lines of results that cannot be read", len(result.unreadable))
             log.warning(
@@ -363,9 +374,10 @@ class BatchJobs:
             )
 
     async def _claim(self, batch: str, samples: Sequence[bytes] = ()) -> bool:
-        """Claim ``batch``, so that its replies are counted once. Returns False if another process has claimed it.
+        """Claim the job ``batch``, so that its replies are counted once.
 
-        ``samples`` are the keys of its samples, which are claimed together with it.
+        ``samples`` are the claim keys of the job's samples, which are claimed together with it. Returns False if
+        another process has claimed the job.
         """
         mine = await self._claims.take([batch_key(batch), *samples])
         if batch_key(batch) not in mine:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class BatchQueue:
-    """``await submit(request)`` returns the reply from a batch job, or the reason why there is none.
+    """Queues requests for batch jobs. ``await submit(request)`` returns the reply, or the reason why there is none.
 
     Every submitted or resumed request must be settled: call ``settle(name)`` once its reply is stored or is no longer
     expected. A job is closed when all its requests are settled.
@@ -56,7 +56,7 @@ class BatchQueue:
         ledger.watch_state(self.state)
 
     async def resume(self) -> list[str]:
-        """Start to wait for all unfinished jobs that are not claimed. Returns the names of their requests.
+        """Claim all open jobs that nobody has claimed, and start to wait for them. Returns the names of their requests.
 
         Raises ``ProviderError`` if the search for a job fails. No job is then resumed by this call.
         """
@@ -89,7 +89,7 @@ class BatchQueue:
         await asyncio.gather(*(job.first_check.wait() for job in self._resumed if job.first_check is not None))
 
     async def submit(self, request: BatchRequest) -> Reply | NoReply:
-        """Queue ``request``, wait, and return its reply, or the reason why its batch job has no reply.
+        """Queue ``request`` for a batch job and wait. Returns its reply, or the reason why the job has no reply.
 
         Raises the error that the batch job reports for this request.
         """
@@ -100,9 +100,9 @@ class BatchQueue:
         return await self.wait_for(request.name)
 
     async def wait_for(self, name: str) -> Reply | NoReply:
-        """Wait for the reply to a queued or resumed request and return it, as ``submit`` does.
+        """Wait for the answer to a queued or resumed request, and return it as ``submit`` does.
 
-        If the batch job has no reply, settle the request.
+        If the batch job has no reply, the request is settled.
         """
         answer = await asyncio.shield(self._requests.get_or_create(name).reply)
         if not isinstance(answer, Reply):
@@ -112,7 +112,7 @@ class BatchQueue:
         return answer
 
     def state(self) -> str:
-        """Return the state of the jobs in words, for the progress; "" if there is none. Other threads may call this."""
+        """Return a text about the state of the jobs; "" if there is no job or request. Other threads may call this."""
         return state_text(list(self._waiting_for), self._gatherer.waiting)
 
     def is_answered(self, name: str) -> bool:
@@ -123,7 +123,7 @@ class BatchQueue:
         return not self._requests.unanswered([name])
 
     async def settle(self, name: str) -> None:
-        """Record that the reply to ``name`` is stored or no longer expected. Close all jobs without open requests."""
+        """Record that no reply to ``name`` is expected any more. Close each job whose requests are all settled."""
         if (request := self._requests.remove(name)) is not None:
             self._gatherer.release(request)
         complete = []
@@ -146,7 +146,7 @@ class BatchQueue:
         self._gatherer.resume()
 
     def adopt(self, resumed: BatchRequest) -> None:
-        """Use the attributes of ``resumed`` for the resumed request of the same name, and reserve its expected cost."""
+        """Copy the cost estimate and ``needed`` of ``resumed`` to the request that has its name. Reserve the cost."""
         request = self._requests.get_or_create(resumed.name)
         request.expected_usd, request.needed = resumed.expected_usd, resumed.needed
         if self._ledger.budget_usd is not None:
@@ -167,7 +167,7 @@ class BatchQueue:
     # --- submitting: implements ``builders.sampling.batch_gathering.Submitter`` ---------------------------------------
 
     def submit_job(self, requests: Sequence[BatchRequest]) -> None:
-        """Start to submit ``requests`` in one batch job."""
+        """Start a task that submits ``requests`` in one batch job."""
         self._start(self._submit_job(requests))
 
     def fail(self, requests: Sequence[BatchRequest], error: Exception) -> None:
@@ -205,7 +205,7 @@ class BatchQueue:
             self._settle_unclaimed()
 
     async def _note_refused(self, job: BatchJob, error: Exception) -> None:
-        """Divide ``job`` if the service refused it because of its size. Any other ``error`` stops the run."""
+        """Divide ``job`` if the service refused it because of its size. Raise any other ``error`` in the callers."""
         if isinstance(error, REFUSALS):  # otherwise the service may have taken the job
             for request in self._requests.known(job.names):
                 self._gatherer.release(request)
@@ -217,7 +217,7 @@ class BatchQueue:
         self._requests.fail(job.names, error)
 
     async def _divide(self, job: BatchJob, error: RequestError) -> None:
-        """Submit the requests of ``job`` in smaller jobs. If there is only one, it is answered with the ``error``."""
+        """Submit the requests of ``job`` in smaller jobs. If it has only one request, the answer is the ``error``."""
         if len(job.names) == 1:
             try:
                 await self._count_refused(job, [error])
@@ -240,14 +240,14 @@ class BatchQueue:
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     def _follow(self, job: BatchJob) -> None:
-        """Start a task that waits for ``job``."""
+        """Start a task that waits for the result of ``job``."""
         self._track(job)
         self._start(self._wait(job))
 
     def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
-        """Wait for the requests of ``job``, and close it once they are settled.
+        """Register the requests of ``job``, so that the job is closed once they are settled.
 
-        ``unclaimed``, if set, is their answer, unless an uncertain job has their replies.
+        ``unclaimed`` is their answer unless a job of uncertain id has their replies. None means that ``job`` has them.
         """
         for name in job.names:
             self._requests.get_or_create(name)
@@ -272,7 +272,7 @@ class BatchQueue:
                 job.first_check.set()
 
     async def _distribute(self, job: BatchJob) -> None:
-        """Wait for the result of ``job`` and give each reply to its callers, or the reason why there is none."""
+        """Wait for the result of ``job``. Give each request its reply, or the reason why it has none."""
         result = await self._jobs.outcome(job, self._is_needed)
         while job in self._jobs.uncertain and self._requests.is_foreign(result) and await self._jobs.replace(job):
             result = await self._jobs.outcome(job, self._is_needed)
@@ -303,7 +303,7 @@ class BatchQueue:
         return await self._requests.is_needed(names, wait=self._settings.patience_s <= 0)
 
     async def _note_failed(self, job: BatchJob, refusal: ProviderError | BudgetError) -> None:
-        """Handle the ``refusal`` of the whole ``job`` after its submission. Nothing is paid for this job."""
+        """Handle the ``refusal`` of the whole ``job`` after its submission. The service charges nothing for it."""
         self._jobs.uncertain.discard(job)
         self._settle_unclaimed()
         if isinstance(refusal, RateLimitError) and self._mode == "batch":
@@ -317,7 +317,7 @@ class BatchQueue:
             await self._note_refused(job, refusal)
 
     def _postpone_job(self, job: BatchJob, refusal: RateLimitError) -> None:
-        """Submit the requests of ``job`` later, because too many tokens are enqueued at the service."""
+        """Submit the requests of ``job`` later, because the service has too many enqueued tokens."""
         log.warning("%s: a batch job is submitted again later: %s", self._identity, refusal)
         self._ledger.note("batch jobs postponed because of the service's token limit")
         others = len(self._waiting_for - {job})
@@ -333,7 +333,7 @@ class BatchQueue:
         self._requests.answer(dict.fromkeys(self._requests.unanswered(job.names), NoReply.NOT_TAKEN))
 
     async def _count_refused(self, job: BatchJob, answers: Iterable[BatchAnswer]) -> None:
-        """Count the refused requests of ``job``. Raises ``OutageError`` if the service refuses all from the start."""
+        """Count refused requests in ``answers``. Raises ``OutageError`` if the service refuses all from the start."""
         refusals = [answer for answer in answers if isinstance(answer, RequestError)]
         self._replied = self._replied or len(refusals) < len(list(answers))
         self._refused += len(refusals)
@@ -345,7 +345,7 @@ class BatchQueue:
             )
 
     def _settle_unclaimed(self) -> None:
-        """Answer the requests in ``_unclaimed``, unless an uncertain job may still contain their replies."""
+        """Answer the requests in ``_unclaimed``, unless a job of uncertain id may contain their replies."""
         if not self._jobs.uncertain:
             self._settle_without_reply(list(self._unclaimed))
 
@@ -361,7 +361,7 @@ class BatchQueue:
         self._give_up(cancelled, "a batch job was cancelled")
 
     def _leave_out(self, names: Iterable[str]) -> None:
-        """Report that the jobs of ``names`` are finished without a reply to them."""
+        """Answer ``LEFT_OUT`` to the requests ``names``: their jobs are finished without a reply to them."""
         if names := self._requests.unanswered(names):
             self._ledger.note("requests without a reply in a finished batch job", len(names))
             then = (
@@ -376,7 +376,7 @@ class BatchQueue:
             self._requests.answer(dict.fromkeys(names, NoReply.LEFT_OUT))
 
     def _give_up(self, names: Iterable[str], reason: str, relation: str = "instead of") -> None:
-        """Send the requests ``names`` online, because there is no reply within ``patience_s``. Log the price."""
+        """Answer ``LATE`` to the requests ``names``, so that they are sent online. Log the price."""
         if names := self._requests.unanswered(names):
             self._ledger.note("requests sent online because of patience_s", len(names))
             price = price_text(self._requests.known(names), relation)

@@ -32,8 +32,8 @@ class BatchRequest:
     """One request in batch mode, from when it is queued until its reply is stored.
 
     ``name`` contains the journal key and the sample indices. ``line`` is sent to the service, and ``request`` is stored
-    in the journal. Both are emptied after submission. ``expected_usd`` returns the current estimate of the cost in one
-    of the two modes; None if no price is known.
+    in the journal. Both are emptied after submission. ``expected_usd`` maps a mode to the present estimate of the cost
+    in dollars; None if no price is known.
     """
 
     name: str
@@ -53,17 +53,17 @@ class PendingRequests:
         self._by_name: dict[str, BatchRequest] = {}
 
     def add(self, request: BatchRequest) -> bool:
-        """Add ``request``. If there is a request with this name, keep that one and return False."""
+        """Add ``request`` and return True. If a request with this name exists, keep that request and return False."""
         return self._by_name.setdefault(request.name, request) is request
 
     def get_or_create(self, name: str) -> BatchRequest:
-        """Return the request with the name ``name``. Create it if it belongs to an earlier run."""
+        """Return the request named ``name``. If there is none, it is from an earlier run and is created."""
         if name not in self._by_name:
             self._by_name[name] = BatchRequest(name)
         return self._by_name[name]
 
     def remove(self, name: str) -> BatchRequest | None:
-        """Remove the request with the name ``name`` and return it; None if there is none."""
+        """Remove the request named ``name`` and return it; None if there is no such request."""
         return self._by_name.pop(name, None)
 
     def remove_all(self) -> list[BatchRequest]:
@@ -77,15 +77,18 @@ class PendingRequests:
         return (self._by_name[name] for name in names if name in self._by_name)
 
     def unanswered(self, names: Iterable[str]) -> list[str]:
-        """Return the names in ``names`` whose request has no answer yet."""
+        """Return those of the ``names`` whose request is not settled and has no answer yet."""
         return [request.name for request in self.known(names) if not request.reply.done()]
 
     def is_foreign(self, result: BatchResult | None) -> bool:
-        """Return whether ``result`` has no answer to a request of this run, so its job belongs to another program."""
+        """Return whether ``result`` has answers, but none to a request of this run.
+
+        The job then belongs to another program.
+        """
         return result is not None and bool(result.answers) and not any(self.known(result.answers))
 
     async def is_needed(self, names: Iterable[str], *, wait: bool) -> bool:
-        """Return whether a caller needs a request in ``names``. With ``wait``, wait until a caller needs one."""
+        """Return whether a caller needs a request in ``names``. If ``wait`` is True, wait until a caller needs one."""
         events = [request.needed for request in self.known(names)]
         if any(event is None or event.is_set() for event in events):
             return True
@@ -100,14 +103,17 @@ class PendingRequests:
         return True
 
     def answer(self, answers: Mapping[str, BatchAnswer]) -> None:
-        """Set the answers to requests, by name. An earlier answer to a request stays."""
+        """Give each request its answer; ``answers`` maps names to answers. An earlier answer to a request is kept."""
         for name, answer in answers.items():
             reply = self.get_or_create(name).reply
             if not reply.done():
                 reply.set_result(answer)
 
     def fail(self, names: Iterable[str], error: Exception) -> None:
-        """Raise ``error`` in all callers that wait for a request in ``names``, and in later callers of this run."""
+        """Raise ``error`` in all present and later callers that wait for a request in ``names``.
+
+        Requests that have an answer keep it.
+        """
         for name in names:
             reply = self.get_or_create(name).reply
             if not reply.done():

@@ -1,6 +1,6 @@
 """The batch route: queue -> batch job -> journal. A request without a usable reply is submitted in another batch job.
 
-In batch mode, a request is sent online only if it has no reply after ``patience_s``; its job is cancelled before that.
+In batch mode, a request is sent online only if it has no reply after ``patience_s``. Its job is cancelled before that.
 In online mode, every request without a usable reply is sent online.
 
 Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfinished batch jobs of earlier runs.
@@ -54,7 +54,7 @@ class BatchRoute:
         await self._queue.first_checks()
 
     def is_answered(self, in_flight: InFlight) -> bool:
-        """Return whether the result of ``in_flight`` in its batch job is known: a reply, an error, or no reply."""
+        """Return whether the batch job of ``in_flight`` has ended for it: with a reply, an error, or no reply."""
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, in_flight.indices)
         return self._queue.is_answered(name)
 
@@ -63,10 +63,11 @@ class BatchRoute:
         await self._queue.close()
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
-        """Return the completions of one request from a batch job, or from the online route.
+        """Return the completions of one request by sample index, from a batch job or from the online route.
 
         A request of an earlier run is submitted or sent again only if a caller needs its samples. Raises
-        ``ServiceError`` if ``MOST_JOBS`` batch jobs have no reply, or if two replies cannot be parsed.
+        ``ServiceError`` if ``MOST_JOBS`` finished batch jobs have no reply to the request, or if its replies in two
+        jobs cannot be parsed.
         """
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, indices)
         left_out = unreadable = 0
@@ -96,7 +97,10 @@ class BatchRoute:
     async def _answer(
         self, in_flight: InFlight, name: str, indices: Sequence[int]
     ) -> dict[int, Completion] | NoReply | ServiceError:
-        """Return the completions from one batch job, or the reason why there are none. The request is then settled."""
+        """Return the completions from one batch job, or the reason why there are none. Settle the request.
+
+        Returns the ``ServiceError`` if the reply cannot be parsed.
+        """
         try:
             reply = await self._reply(in_flight, name, indices)
         except Exception:
@@ -159,9 +163,10 @@ class BatchRoute:
         self._answers += len(parsed.completions)
 
     def _expected_usd(self, body: bytes, answers: int, mode: Mode) -> float | None:
-        """Return the expected cost in dollars of a request; None if no price is known.
+        """Return the expected cost in dollars of a request for ``answers`` completions; None if no price is known.
 
-        The expected length of a completion is the mean so far; at first it is the maximum that the request allows.
+        The expected length of a completion is the mean so far. At first it is the maximum length that the request
+        allows.
         """
         sampling = json.loads(body)["sampling"] if body else {}
         longest = (sampling.get("max_tokens") or 4 * EXPECTED_TOKENS) + (sampling.get("thinking_tokens") or 0)

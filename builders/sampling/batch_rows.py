@@ -1,7 +1,7 @@
-"""Batch jobs in the journal: one row per job, with the names of its requests.
+"""The rows of batch jobs in the journal: one row per job, with the names of its requests.
 
-The name of a request holds its journal key, attempt, first index and number of samples. So the name of a
-reply shows where to store the reply, even if no caller needs it or the settings have changed. Used by
+The name of a request contains its journal key, attempt, first index and number of samples. So the name of a reply shows
+where to store the reply, even if no caller needs it or the settings have changed. Used by
 ``builders.sampling.batch_jobs`` and ``batch_route``.
 """
 
@@ -21,7 +21,7 @@ State = str
 
 
 def name_of(key: bytes, attempt: int, indices: Sequence[int]) -> str:
-    """Return the name of the request for the consecutive ``indices``: at most 64 letters, digits and ``_``."""
+    """Return the name of the request for the consecutive ``indices``: at most 64 letters, digits and underscores."""
     return f"{key.hex()}_{attempt}_{indices[0]}_{len(indices)}"
 
 
@@ -32,13 +32,16 @@ def parsed_name(name: str) -> tuple[bytes, int, list[int]]:
 
 
 def open_batches(journal: Journal, identity: str) -> list[str]:
-    """Return the ids of the jobs of a provider that are not closed. If an id is not known, it is the job's mark."""
+    """Return the ids of all jobs of the provider ``identity`` that are not closed.
+
+    If the service's id of a job is not known, its id is the mark.
+    """
     query = "SELECT id FROM batches WHERE provider = ? AND state != 'closed'"
     return [batch for (batch,) in journal.rows(query, (identity,))]
 
 
 def open_batch(journal: Journal, batch: str) -> tuple[State, list[str], float] | None:
-    """Return the state, the request names and the submission time of a job; None if it is closed."""
+    """Return (state, request names, submission time in seconds since 1970) of a job; None if no such job is open."""
     query = "SELECT state, parts, at FROM batches WHERE id = ? AND state != 'closed'"
     with record_errors(journal.path):
         for state, parts, at in journal.rows(query, (batch,)):
@@ -47,7 +50,7 @@ def open_batch(journal: Journal, batch: str) -> tuple[State, list[str], float] |
 
 
 def sample_keys(names: Iterable[str]) -> list[bytes]:
-    """Return the keys of the claims on all samples of the requests ``names``."""
+    """Return the claim keys of all samples of the requests ``names``."""
     parsed = map(parsed_name, names)
     return [sample_key(key, attempt, index) for key, attempt, indices in parsed for index in indices]
 
@@ -69,7 +72,7 @@ def request_rows(identity: str, requests: Iterable[tuple[str, bytes]]) -> list[S
 
 
 def request_of(journal: Journal, key: bytes) -> bytes:
-    """Return the request with the journal key ``key`` as JSON; empty if the journal does not contain it."""
+    """Return the request with the journal key ``key`` as JSON; b"" if the journal does not contain it."""
     rows = journal.rows("SELECT body FROM requests WHERE id = ?", (key,))
     with record_errors(journal.path):
         return zlib.decompress(rows[0][0]) if rows else b""

@@ -11,7 +11,10 @@ from bestofn.builders.sampling.batch_requests import BatchRequest
 
 
 def price_text(requests: Iterable[BatchRequest], relation: str = "instead of") -> str:
-    """Return the expected cost of ``requests`` online, and its ``relation`` to their cost in a batch job."""
+    """Return the expected cost of ``requests`` online, compared with their cost in a batch job.
+
+    ``relation`` is the word between the two costs.
+    """
     costs = [(request.expected_usd("online"), request.expected_usd("batch")) for request in requests]
     online, batch = (sum(cost or 0.0 for cost in side) for side in zip(*costs, strict=True))
     if not online:
@@ -20,7 +23,7 @@ def price_text(requests: Iterable[BatchRequest], relation: str = "instead of") -
 
 
 def refusal_text(requests: int, error: Exception, key: str) -> str:
-    """Return the message about a job of ``requests`` requests that the service refused with ``error``.
+    """Return the error message for a batch job of ``requests`` requests that the service refused with ``error``.
 
     ``key`` is the key of the provider's settings.
     """

@@ -1,13 +1,13 @@
 """Claims: the samples and batch jobs that a process works on, so that other processes with the same journal wait.
 
-Two tables of the journal hold them (see ``builders.sampling.journal_file``):
+Two tables of the journal contain them (see ``builders.sampling.journal_file``):
 
     owners   the processes that use the journal, with a heartbeat, and the dollars that each has reserved for batch jobs
     claims   key of a sample or batch job -> the owner that works on it
 
-While only one process uses the journal, nothing is written: its claims stay in memory. A process that opens the journal
-adds itself to ``owners`` and waits until each other owner has written its claims (``shared``). Owners look for new
-owners every ``LOOK_S`` seconds. The claims of a process that has ended are deleted.
+While only one process uses the journal, its claims are not written: they stay in memory. A process that opens the
+journal adds itself to ``owners`` and waits until each other owner has written its claims (column ``shared``). Owners
+look for new owners every ``LOOK_S`` seconds. The claims of a process that has ended are deleted.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _place = struct.Struct(">qq")
 
 
 def sample_key(request: bytes, attempt: int, index: int) -> bytes:
-    """Return the key of the claim on one sample. ``request`` is the journal key of the request."""
+    """Return the claim key of one sample. ``request`` is the journal key of the request."""
     return request + _place.pack(attempt, index)
 
 
 def batch_key(batch: str) -> bytes:
-    """Return the key of the claim on a batch job. ``batch`` is its id or mark."""
+    """Return the claim key of a batch job. ``batch`` is its id or mark."""
     return b"batch:" + batch.encode()
 
 
@@ -55,12 +55,12 @@ class SharedBudget(Protocol):
     usd_aside: float
 
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
-        """Record the cost of all replies in the journal, and the dollars that other processes have reserved."""
+        """Record the cost ``usd`` of all replies in the journal, and the dollars that other processes have reserved."""
         ...
 
 
 class Spending(Protocol):
-    """The journal, which knows the cost of all replies."""
+    """An object that knows the cost of all replies in the journal: ``builders.sampling.journal.Journal``."""
 
     def spent_usd(self) -> float:
         """Return the dollars paid for all replies in the journal."""
@@ -69,7 +69,11 @@ class Spending(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One row of the table ``owners``. If ``is_shared``, the owner has written its claims and writes each new claim."""
+    """One row of the table ``owners``: a process that uses the journal.
+
+    If ``is_shared``, the owner has written its claims and writes each new claim. ``usd_aside`` are the dollars that it
+    has reserved for batch jobs.
+    """
 
     id: str
     process: Process
@@ -92,9 +96,9 @@ class _Heartbeat(NamedTuple):
 
 
 class Claims:
-    """The claims of one open journal. ``Journal`` opens and closes this object.
+    """The claims of this process on one open journal. ``Journal`` opens and closes this object.
 
-    Take a key before the work is paid for. Then look into the journal again, because another process may have stored
+    Take a key before you pay for the work. Then look into the journal again, because another process may have stored
     the result in the meantime. Release the key once the result is stored, or once the work has failed:
 
         mine = await journal.claims.take([batch_key(job.id)])
@@ -124,7 +128,7 @@ class Claims:
     async def open(self) -> None:
         """Add this process to the owners, and wait until every other owner writes its claims.
 
-        Raises ``JournalError`` if an owner does not answer, or if it runs on another machine. SQLite can share a
+        Raises ``JournalError`` if another owner does not answer, or if it runs on another machine. SQLite can share a
         journal only between processes of one machine.
         """
         self.is_shared = self.was_shared = await self._writer.run(partial(_register, self._id))
@@ -137,7 +141,7 @@ class Claims:
         self._watch = asyncio.ensure_future(self._look_repeatedly())
 
     async def close(self) -> None:
-        """Delete this process from the owners, and its claims."""
+        """Remove this process and its claims from the journal."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
@@ -145,20 +149,20 @@ class Claims:
             await self._writer.run(partial(_remove, self._id))
 
     def watch_budget(self, budget: SharedBudget) -> None:
-        """Keep ``budget`` informed of the dollars that all processes with this journal have paid and reserved."""
+        """Report to ``budget``, now and after each change, the dollars that all processes have paid and reserved."""
         self._budgets.append(budget)
         if self.is_shared:
             self._aside_elsewhere = sum(owner.usd_aside for owner in self._owners())
         self.update_budgets()
 
     def update_budgets(self) -> None:
-        """Inform the budgets of all replies in the journal, also of those that other processes have just stored."""
+        """Report the cost of all replies in the journal to the budgets. Replies of other processes are included."""
         usd = self._spending.spent_usd()
         for budget in self._budgets:
             budget.carry(usd, self._aside_elsewhere)
 
     async def take(self, keys: Collection[bytes]) -> set[bytes]:
-        """Claim ``keys`` and return those that no other process has claimed."""
+        """Claim ``keys``. Returns the keys that this process now holds; another process has claimed the others."""
         if not self.is_shared:
             self._held.update(keys)
             return set(keys)
@@ -181,14 +185,17 @@ class Claims:
         return not self.is_shared or self._holder(key) in (None, self._id)
 
     def release(self, keys: Iterable[bytes]) -> None:
-        """Release the claims on ``keys``. Keys that are not claimed are ignored. Returns before the file is changed."""
+        """Release the claims on ``keys``; keys that are not claimed are ignored.
+
+        The file is changed after this method has returned.
+        """
         released = [key for key in keys if key in self._held]
         self._held.difference_update(released)
         if self.is_shared and released:
             self._writer.submit(partial(_release, self._id, released)).add_done_callback(_ignore_result)
 
     async def wait(self) -> None:
-        """Wait until the other processes have been checked again. Their claims may have changed then."""
+        """Wait until the other processes have been checked again, because their claims may have changed then."""
         await self._looked.wait()
 
     # --- the other owners --------------------------------------------------------------------------------------------
@@ -208,7 +215,10 @@ class Claims:
             looked.set()
 
     async def _look(self) -> list[Owner]:
-        """Start or stop sharing, and return the other owners that have not ended."""
+        """Check the other owners: start or stop sharing, and return the owners that have not ended.
+
+        Also writes the heartbeat and the reserved dollars of this process.
+        """
         if time.monotonic() - self._beat_at >= BEAT_S:
             self._beat_at = time.monotonic()
             await self._writer.run(partial(_beat, self._id, self.is_shared))
@@ -225,7 +235,7 @@ class Claims:
         return others
 
     async def _living_owners(self) -> list[Owner]:
-        """Return the other owners. Those that have ended are deleted with their claims."""
+        """Return the other owners that have not ended. Delete the others together with their claims."""
         others = self._owners()
         ended = [owner for owner in others if self._has_ended(owner)]
         for owner in ended:
@@ -284,7 +294,7 @@ class Claims:
 
 
 def _register(owner: str, connection: sqlite3.Connection) -> bool:
-    """Add ``owner``, and delete the owners that have certainly ended.
+    """Add ``owner`` to the journal, and delete the owners that have certainly ended.
 
     Returns whether there are other owners. If there are, the new owner writes its claims from the start.
     """
@@ -333,7 +343,7 @@ def _share(owner: str, held: Collection[bytes], connection: sqlite3.Connection) 
 
 
 def _stop_sharing(owner: str, connection: sqlite3.Connection) -> bool:
-    """Stop writing claims if ``owner`` is the only owner. Returns whether it is."""
+    """Stop writing claims if ``owner`` is the only owner. Returns whether it is the only one."""
     if connection.execute("SELECT 1 FROM owners WHERE id != ?", (owner,)).fetchone():
         return False
     connection.execute("UPDATE owners SET shared = 0 WHERE id = ?", (owner,))

@@ -45,7 +45,7 @@ class Price:
     source: str = ""
 
     def of(self, usage: Usage, *, answers: float = 1.0, batch: bool = False) -> float:
-        """Return the cost in dollars of ``answers`` completions. ``usage`` is their total token usage."""
+        """Return the cost in dollars of ``answers`` completions. ``usage`` is the total token usage of all of them."""
         plain = usage.prompt - usage.cached - usage.cache_write
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
@@ -59,7 +59,10 @@ FREE = Price(source="runs on this machine")
 
 
 class Prices:
-    """Model name -> price. A dated name (``gpt-4.1-2025-04-14``) has the same price as the undated name."""
+    """Maps a model name to its price.
+
+    If only the undated name has a price, a dated name (``gpt-4.1-2025-04-14``) has this price too.
+    """
 
     def __init__(self, table: Mapping[str, Price]) -> None:
         self._table = dict(table)
@@ -93,7 +96,7 @@ def load_prices(own: JsonObject | None = None) -> Prices:
 class Ledger:
     """Counts the requests and the cost of a run, and stops the run when ``budget_usd`` is spent.
 
-    The budget covers all replies in the journal, including replies of earlier runs.
+    The budget covers all replies in the journal, including replies of earlier runs. A budget of None is no limit.
     """
 
     def __init__(self, budget_usd: float | None = None, prices: JsonObject | None = None) -> None:
@@ -129,7 +132,7 @@ class Ledger:
         return price
 
     def watch(self, limiter: Limiter) -> None:
-        """Include ``limiter`` in ``totals``: its failures and retries from now on, and why its requests wait.
+        """Include in ``totals`` the failures and retries of ``limiter`` from now on, and why its requests wait.
 
         All runs of a process share the limiter of a service.
         """
@@ -137,14 +140,17 @@ class Ledger:
             self._limiters[limiter] = limiter.counts.failed.copy(), limiter.counts.retried.copy()
 
     def watch_state(self, state: Callable[[], str]) -> None:
-        """Include a state in the notes of ``totals``, for example that of batch jobs; "" is left out."""
+        """Include the text that ``state`` returns in the notes of ``totals``, for example about batch jobs.
+
+        The text "" is left out.
+        """
         self._states.append(state)
 
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
-        """Record the cost of earlier runs and of other processes that use the journal.
+        """Record what earlier runs and other processes that use the journal have paid.
 
-        ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` are the
-        dollars that other processes have reserved for batch jobs.
+        ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` are the dollars
+        that other processes have reserved for batch jobs.
         """
         self.usd_before = max(self.usd_before, usd - self.usd)
         self.usd_aside_elsewhere = usd_aside_elsewhere
@@ -175,12 +181,12 @@ class Ledger:
             self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
-        """Return how many of ``seconds`` are left, at least 0. The time runs from the first call of this method."""
+        """Return how many of ``seconds`` are left since the first call of this method, at least 0."""
         self._stopping_since = self._stopping_since or time.monotonic()
         return max(0.0, self._stopping_since + seconds - time.monotonic())
 
     def paid(self, usage: Usage, usd: float | None, answers: int) -> None:
-        """Count one paid request: the number of its completions (``answers``), its usage, and its cost ``usd``."""
+        """Count one paid request with its ``usage``, its cost ``usd``, and its number of completions ``answers``."""
         with self._lock:
             self.counts["requests"] += 1
             self.counts["completions"] += answers
@@ -193,7 +199,7 @@ class Ledger:
             self.counts[what] += by
 
     def count_repairs(self, defects: Iterable[str]) -> None:
-        """Count the repaired defects of one reply."""
+        """Count the ``defects`` of one reply that was accepted in spite of them."""
         with self._lock:
             self.repaired.update(defects)
 
@@ -202,7 +208,7 @@ class Ledger:
         return [limiter.state() for limiter in self._limiters]
 
     def note(self, fault: str, by: int = 1) -> None:
-        """Count a ``fault`` of batch jobs, which the summary of the run reports in these words."""
+        """Count a ``fault`` of batch jobs. The summary of the run prints ``fault`` with its count."""
         with self._lock:
             self.batch_faults[fault] += by
 
@@ -231,7 +237,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The requests that a stage sends for the candidates of one query."""
+    """The number and kind of the requests that a stage sends for one query. Used to estimate their cost."""
 
     model: str
     n: int  # candidates per query
@@ -242,7 +248,7 @@ class Plan:
 
 
 def price_setting(model: str) -> str:
-    """Return a word for the command line that sets an example price of ``model``, quoted for the shell."""
+    """Return a command-line setting of an example price for ``model``, quoted for the shell."""
     escaped = re.sub(r"[^\w/+.$%*@?|-]", r"\\\g<0>", model, flags=re.ASCII)  # the grammar of a Hydra key
     return shlex.quote(f"+prices={{{escaped}: {{input: 1.0, output: 4.0}}}}")
 

@@ -1,7 +1,7 @@
 """Requests in flight, shared by all callers that need the same sample.
 
-All callers that need the same sample wait for the same request. When one caller is cancelled, the request continues
-for the others. Used by ``builders.sampling.sampler`` and its two routes, ``online`` and ``batch_route``.
+When one caller is cancelled, the request continues for the other callers. Used by ``builders.sampling.sampler`` and its
+two routes, ``online`` and ``batch_route``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class InFlight:
             self.needed.set()
 
     def join(self, request: Request, body: bytes) -> None:
-        """Record that a caller needs this request. It can then be sent online if its batch job has no reply."""
+        """Record that a caller needs this ``request``, whose JSON is ``body``.
+
+        If its batch job has no reply, the request can then be sent online.
+        """
         self.request, self.body = request, body
         self.needed.set()
 
@@ -60,7 +63,7 @@ class InFlight:
         return seeded(self.request, index, self.attempt)
 
     def mark_sent(self) -> None:
-        """Record that the request is sent now."""
+        """Record that the request is sent now, so that it continues even without a caller."""
         self.sent = True
 
     def leave(self) -> None:
@@ -71,17 +74,17 @@ class InFlight:
 
 
 class InFlightRequests:
-    """The requests in flight for the samples of one journal, in this process."""
+    """The requests in flight in this process for the samples of one journal."""
 
     def __init__(self) -> None:
         self._by_sample: dict[tuple[bytes, int, int], InFlight] = {}
 
     def find(self, key: bytes, attempt: int, index: int) -> InFlight | None:
-        """Return the request in flight for one sample. Returns None if no request for the sample is in flight."""
+        """Return the request in flight for one sample; None if there is no request for it."""
         return self._by_sample.get((key, attempt, index))
 
     def add(self, in_flight: InFlight) -> None:
-        """Register ``in_flight`` for its samples. If a sample already has a request, it keeps that request."""
+        """Register ``in_flight`` for those of its samples that have no registered request yet."""
         for index in in_flight.indices:
             self._by_sample.setdefault((in_flight.key, in_flight.attempt, index), in_flight)
 
@@ -94,11 +97,11 @@ class InFlightRequests:
 
 
 class Route(Protocol):
-    """A way to get the completions of one request: online, or in a batch job."""
+    """A way to get the completions of one request: the online route or the batch route."""
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
         """Store the completions of one request in the journal and return them by sample index.
 
-        The service may return fewer or more completions than requested. Raises ``ProviderError`` if it returns none.
+        The service may return fewer or more completions than ``indices``. Raises ``ProviderError`` if it returns none.
         """
         ...

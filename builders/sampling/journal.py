@@ -8,11 +8,13 @@
     batches    the batch jobs of services (``builders.sampling.batch_rows``)
     owners, claims   the processes that use the journal, and what they work on (``builders.sampling.claims``)
 
-The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). Resume looks up
-the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt. A thread commits all
-waiting writes in one transaction (``builders.sampling.journal_writer``). SQLite's WAL mode lets other processes read
-and write the file at the same time, and a killed process loses no committed reply. Opened by
-``builders.run.pipeline`` and by ``bestofn journal``.
+The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). A resumed run
+looks up the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt.
+
+A thread commits all waiting writes in one transaction (``builders.sampling.journal_writer``). SQLite's WAL mode lets
+other processes read and write the file at the same time. A killed process loses no committed reply.
+
+Used by ``builders.run.pipeline`` and by ``bestofn journal``.
 """
 
 from __future__ import annotations
@@ -47,8 +49,9 @@ Values = Sequence[object] | Mapping[str, object]
 class StoredAnswer:
     """A stored answer: one choice in a stored reply.
 
-    ``reply`` is the unparsed reply, ``call`` its id in the table ``calls``, and ``choice`` the number of the choice
-    in the reply. ``answers`` is the number of choices in the reply, and ``usd`` is the cost of all of them together.
+    ``reply`` is the unparsed reply, ``call`` its id in the table ``calls``, and ``choice`` the number of the choice in
+    the reply, from 0. ``answers`` is the number of choices in the reply, and ``usd`` is the total cost of these
+    choices.
     """
 
     call: int
@@ -66,11 +69,11 @@ class Journal:
     """The journal at ``path``. Several processes may open it at the same time.
 
     Methods raise ``JournalError`` if the file is damaged, belongs to another program, or is not writable. A
-    ``readonly`` journal never writes.
+    ``readonly`` journal never writes. Writing methods work only inside ``async with``.
 
     All samplers of a process that use this journal share three attributes. ``in_flight`` contains the requests in
-    flight. ``claims`` (only inside ``async with``) contains what this process works on, and makes other processes wait.
-    ``claimed_batches`` contains the ids and marks of the batch jobs that a sampler waits for.
+    flight. ``claims`` contains what this process works on, and makes other processes wait; it exists only inside
+    ``async with``. ``claimed_batches`` contains the ids and marks of the batch jobs that a sampler waits for.
     """
 
     claims: Claims
@@ -119,7 +122,7 @@ class Journal:
         self.close()
 
     def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, StoredAnswer]:
-        """Return the stored answers by sample index; indices that have no stored answer are missing."""
+        """Return the stored answers by sample index. The result leaves out indices without a stored answer."""
         if not self._may_have(request):
             return {}
         with journal_errors(self.path):
@@ -141,7 +144,7 @@ class Journal:
         return stored
 
     def check(self) -> None:
-        """Check, before a request is sent, that its reply can be stored, and update the budgets.
+        """Check that the reply to a request can be stored, and update the budgets. Called before the request is sent.
 
         Raises ``JournalError`` if an earlier write failed, so that no further request is sent and paid for.
         """
@@ -160,7 +163,7 @@ class Journal:
         return await self._writer.write(entry)
 
     def refusals(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, PermanentRefusal]:
-        """Return the permanent refusals of samples by sample index. Other samples are missing."""
+        """Return the stored permanent refusals by sample index. The result leaves out samples without a refusal."""
         if not self._may_have(request):
             return {}
         query = "SELECT number, message FROM refusals WHERE request = ? AND attempt = ?"
@@ -170,17 +173,21 @@ class Journal:
     async def add_refusals(
         self, request: bytes, attempt: int, indices: Sequence[int], provider: str, error: PermanentRefusal
     ) -> None:
-        """Store that the service always refuses these samples, so that no later run requests them again."""
+        """Store the permanent refusal ``error`` of these samples, so that no later run requests them again.
+
+        ``provider`` is the identity of the provider.
+        """
         self._note_stored(request)
         statement = "INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?, ?, ?)"
         message = redacted_text(str(error)).encode("utf-8", "replace").decode()  # without surrogates
         await self.note([(statement, (request, attempt, index, provider, message, time.time())) for index in indices])
 
     def _may_have(self, request: bytes) -> bool:
-        """Return whether the file may have something about ``request``.
+        """Return whether the file may contain a row about ``request``.
 
-        If the file was empty, and no other process has used it since, it has only the requests that are noted in
-        ``_stored``. Looking up a new request takes 80 µs, because each commit empties SQLite's cache.
+        A false result saves the lookup of a new request, which takes 80 µs because each commit empties SQLite's cache.
+        The result is false only if the file was empty at the start, no other process has used it since, and this
+        process has stored nothing about ``request``.
         """
         if self._stored is None or self.claims.was_shared:
             return True
@@ -193,12 +200,12 @@ class Journal:
             self._stored[place] |= 1 << bit
 
     def was_refused(self, request: bytes, attempt: int, index: int) -> bool:
-        """Return whether the service has refused this sample before, for a reason that may pass."""
+        """Return whether the service has refused this sample before, for a reason that is not permanent."""
         query = "SELECT 1 FROM seen_refusals WHERE request = ? AND attempt = ? AND number = ?"
         return bool(self.rows(query, (request, attempt, index)))
 
     async def note_refused(self, request: bytes, attempt: int, indices: Sequence[int]) -> None:
-        """Store that the service has refused these samples now."""
+        """Store that the service has refused these samples for a reason that is not permanent."""
         statement = "INSERT OR IGNORE INTO seen_refusals VALUES (?, ?, ?)"
         await self.note([(statement, (request, attempt, index)) for index in indices])
 
@@ -217,7 +224,7 @@ class Journal:
         return self._spent_usd
 
     def paid(self) -> dict[str, float]:
-        """Return the numbers of replies and completions in the journal, and what they cost in tokens and dollars."""
+        """Return the totals of the journal: ``requests``, ``completions``, ``usd``, and numbers of tokens."""
         ((requests, completions, usd, prompt, completion),) = self.rows(
             "SELECT count(*), sum(answers), sum(usd), sum(prompt_tokens), sum(completion_tokens) FROM calls"
         )
@@ -241,7 +248,7 @@ class Journal:
             yield from self._reader.execute(query, values)
 
     def change(self, statements: Sequence[Statement]) -> None:
-        """Run SQL ``statements`` in one transaction, then shrink the file."""
+        """Run SQL ``statements`` in one transaction, then shrink the file. Works outside ``async with`` too."""
         with journal_errors(self.path):
             with transaction(self._reader):
                 for statement, values in statements:

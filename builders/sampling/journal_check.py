@@ -21,7 +21,7 @@ REPLIES = (
 
 
 def damage(path: Path) -> str:
-    """Return what is damaged in the journal at ``path``; "" if nothing is, or if there is no journal."""
+    """Return a description of the damage of the journal at ``path``; "" if it is intact or does not exist."""
     if not path.exists() or not path.stat().st_size:
         return ""
     try:

@@ -41,9 +41,9 @@ def holdings(journal: Journal) -> list[Holding]:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """A batch job that is not finished.
+    """A batch job that is not closed. ``at`` is its submission time in seconds since 1970.
 
-    ``planned`` is True if the job's id is not known. Such a job may not have reached the service.
+    ``planned`` is True if the service's id of the job is not known. The service may not have received such a job.
     """
 
     id: str
@@ -64,10 +64,10 @@ def unfinished_batches(journal: Journal) -> list[OpenBatch]:
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
-    """Yield every answer as plain data with its request and unparsed reply, oldest reply first.
+    """Yield every answer with its request and unparsed reply as plain data, oldest reply first.
 
-    A reply that could not be parsed is included too, and its index is None. Only answers of providers whose identity
-    contains the text ``provider`` are included.
+    A reply that could not be parsed is yielded once, with the index None. Only answers of providers whose identity
+    contains the text ``provider`` are yielded.
     """
     rows = journal.stream(
         "SELECT requests.provider, requests.body, calls.attempt, answers.number, answers.choice, calls.reply, "
@@ -114,7 +114,7 @@ class Pruned:
 
 
 def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
-    """Delete calls and permanent refusals from the journal, and shrink the file.
+    """Delete calls, their answers, and permanent refusals from the journal, and shrink the file.
 
     ``before`` is a time in seconds since 1970: only calls made before this time are deleted. None means no limit. Only
     calls of providers whose identity contains the text ``provider`` are deleted. A run that needs a deleted sample
@@ -147,7 +147,7 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
 
 
 def as_json(journal: Journal) -> dict[str, object]:
-    """Return the totals per provider and the unfinished batch jobs as plain data."""
+    """Return the totals per provider and the unfinished batch jobs as data that can be written as JSON."""
     return {
         "path": str(journal.path),
         "holdings": [asdict(holding) for holding in holdings(journal)],

@@ -82,7 +82,10 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
 
 
 def packed_reply(reply: bytes, request: bytes, attempt: int, indices: Sequence[int]) -> bytes:
-    """Compress ``reply``, and add a checksum of the reply and of the samples ``indices`` whose choices it contains."""
+    """Compress ``reply``, and append a checksum of the compressed reply and of its samples.
+
+    ``indices`` are the samples of its choices. If they are not consecutive, or if there are none, there is no checksum.
+    """
     packed = zlib.compress(reply, 1)
     if not indices or indices[-1] - indices[0] != len(indices) - 1:
         return packed
@@ -90,7 +93,7 @@ def packed_reply(reply: bytes, request: bytes, attempt: int, indices: Sequence[i
 
 
 def unpacked_reply(blob: bytes, request: bytes, attempt: int, first: int, count: int) -> bytes:
-    """Return the reply in ``blob``, which has ``count`` choices for the samples from ``first``.
+    """Return the reply in ``blob``. It has ``count`` choices, whose sample indices start at ``first``.
 
     Raises ``zlib.error`` if the reply is damaged or belongs to other samples.
     """
@@ -115,8 +118,8 @@ def is_intact(blob: bytes, request: bytes, attempt: int, first: int, count: int)
 def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequence[int]) -> bytes:
     """Return a stored reply of the request ``old`` with the checksum for the request ``new``.
 
-    ``indices`` are its samples; without samples the result has no checksum. Raises ``zlib.error`` like
-    ``unpacked_reply``.
+    ``indices`` are its samples; without samples the result has no checksum. Raises ``zlib.error`` if the reply is
+    damaged or belongs to other samples.
     """
     if indices:
         return packed_reply(unpacked_reply(blob, old, attempt, indices[0], len(indices)), new, attempt, indices)
@@ -124,7 +127,7 @@ def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequenc
 
 
 def first_sample(blob: bytes, request: bytes, attempt: int, count: int) -> int | None:
-    """Return the index of the first sample in a stored reply, which its checksum proves; None if it is not found."""
+    """Return the index of the first sample in a stored reply, as its checksum proves; None if no index fits."""
     packed, seal = blob[:-SEAL_BYTES], blob[-SEAL_BYTES:]
     return next((first for first in range(MOST_SAMPLES) if seal == _seal(packed, request, attempt, first, count)), None)
 
@@ -137,7 +140,7 @@ def _seal(packed: bytes, request: bytes, attempt: int, first: int, count: int) -
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit all SQL statements of the block; roll them all back if the block raises."""
+    """Commit all SQL statements of the block together; roll them all back if the block raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -159,7 +162,10 @@ def journal_errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def record_errors(path: Path) -> Iterator[None]:
-    """As ``journal_errors``, for a block that decodes records: values of a wrong type also mean damage."""
+    """Convert errors as ``journal_errors`` does. In this block, values of a wrong type also mean a damaged journal.
+
+    Use it for blocks that decode records.
+    """
     with journal_errors(path):
         try:
             yield
@@ -177,13 +183,19 @@ def as_journal_error(path: Path, error: Exception) -> JournalError:
 
 
 def is_locked(error: object) -> bool:
-    """Return whether ``error``, or its cause if it is a ``JournalError``, means that another process locks the file."""
+    """Return whether ``error`` means that another process locks the file.
+
+    For a ``JournalError``, its cause is examined.
+    """
     cause = error.__cause__ if isinstance(error, JournalError) else error
     return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise ``JournalError`` if the file at ``path`` is not an SQLite file or is truncated."""
+    """Raise ``JournalError`` if the file at ``path`` is not an SQLite file or is truncated.
+
+    A missing or empty file is accepted.
+    """
     if not path.exists() or path.stat().st_size == 0:
         return
     with path.open("rb") as file:
@@ -203,7 +215,10 @@ def refuse_foreign(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None:
-    """Create the tables in an empty file. Raises ``JournalError`` if another program or format wrote the file."""
+    """Create the missing tables, unless ``readonly``.
+
+    Raises ``JournalError`` if the file has another format, or if another program wrote it.
+    """
     if not readonly:
         connection.execute("BEGIN IMMEDIATE")
     try:

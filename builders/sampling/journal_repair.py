@@ -42,7 +42,10 @@ Row = tuple[Any, ...]
 
 @dataclass
 class JournalHealth:
-    """The result of a check: the intact rows by table, the numbers of damaged replies and answers, and other errors."""
+    """The result of a check of a journal.
+
+    ``rows`` are the intact rows by table. ``errors`` describes the damage other than damaged replies and answers.
+    """
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
     damaged_replies: int = 0
@@ -51,12 +54,12 @@ class JournalHealth:
 
     @property
     def is_intact(self) -> bool:
-        """Whether nothing is damaged."""
+        """Whether the check has found no damage."""
         return not (self.errors or self.damaged_replies or self.damaged_answers)
 
 
 def examine(path: Path) -> JournalHealth:
-    """Read the whole journal at ``path``. Nothing is changed."""
+    """Read the whole journal at ``path`` and return the intact rows and the damage. The file is not changed."""
     health = JournalHealth()
     try:
         refuse_foreign(path)
@@ -86,7 +89,7 @@ def examine(path: Path) -> JournalHealth:
 
 
 def repair(path: Path, health: JournalHealth) -> Path:
-    """Write the intact rows of ``health`` to a new journal at ``path``. Returns the path of the damaged one.
+    """Write the intact rows of ``health`` to a new journal at ``path``. Returns the new path of the damaged journal.
 
     Raises ``JournalError`` if a process uses the journal.
     """
@@ -108,13 +111,17 @@ def repair(path: Path, health: JournalHealth) -> Path:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Open the journal read-only. If it has no write-ahead log, SQLite also creates no file next to the journal."""
+    """Return a read-only connection to the journal. If it has no write-ahead log, SQLite creates no file next to it."""
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
 
 
 def _readable(connection: sqlite3.Connection, table: str, columns: str, health: JournalHealth) -> list[Row]:
-    """Return the rows of ``table`` before and after its damaged places. The names of its columns may be damaged too."""
+    """Return the rows of ``table`` that can be read, and add each error to ``health``.
+
+    After an error, the rows are read again from the end, so that those after the damaged place are included. The names
+    of the columns may be damaged too.
+    """
     rows: dict[Row, None] = {}  # in order, without repetitions
     key = KEYS[table]
     try:
@@ -133,9 +140,10 @@ def _readable(connection: sqlite3.Connection, table: str, columns: str, health: 
 
 
 def _drop_damaged(health: JournalHealth) -> None:
-    """Remove damaged replies and the answers that need them. Replace other damaged values, and add lost answers.
+    """Remove damaged replies and the answers that need them from ``health``. Replace other damaged values.
 
-    The checksum of a reply proves to which samples its choices belong. A damaged id may be that of another call.
+    The checksum of a reply proves to which samples its choices belong. So missing answers are added, and an answer
+    whose reply has a damaged id is not joined to the reply of another call.
     """
     by_id: dict[int, list[Row]] = {}
     for row in health.rows["calls"]:
@@ -167,7 +175,10 @@ def _drop_damaged(health: JournalHealth) -> None:
 
 
 def _lost_answers(call: Row, answers_of: Mapping[int, int]) -> list[Row]:
-    """Return the rows of the answers in the reply of ``call`` if some of them are missing."""
+    """Return the rows of all answers in the reply of ``call`` if at least one of them is missing; otherwise [].
+
+    ``answers_of`` maps the id of a call to the number of its intact answers.
+    """
     number, request, attempt, count, reply = call[0], call[1], call[2], call[6], call[-1]
     if not isinstance(request, bytes) or not isinstance(attempt, int) or not isinstance(count, int):
         return []
@@ -176,7 +187,10 @@ def _lost_answers(call: Row, answers_of: Mapping[int, int]) -> list[Row]:
 
 
 def _sound_call(row: Row, request: object, attempt: object) -> Row:
-    """Return the row of a call with a default in place of each value that has a wrong type."""
+    """Return the row of a call with a default in place of each value that has a wrong type.
+
+    ``request`` and ``attempt`` replace the values of the row.
+    """
     call, _, _, request_id, seconds, model, answers, usd, prompt, completion, mode, at, reply = row
 
     def sound(value: object, kind: type | UnionType, default: object) -> object:
@@ -214,7 +228,10 @@ def _decompresses(blob: object) -> bool:
 
 
 def refuse_if_in_use(path: Path, command: str) -> None:
-    """Raise ``JournalError`` if a process samples with the journal. ``command`` is what the user wanted to run."""
+    """Raise ``JournalError`` if a process samples with the journal.
+
+    ``command`` is the ``bestofn`` command that the message recommends to run later.
+    """
     for process in _users(path):
         raise JournalError(
             f"{path} is in use by {process}. Wait until it has ended, then run `bestofn {command}` again. "
@@ -223,7 +240,7 @@ def refuse_if_in_use(path: Path, command: str) -> None:
 
 
 def _users(path: Path) -> Iterator[str]:
-    """Yield the processes that use the journal, as far as its table of owners can be read."""
+    """Yield a description of each living process that uses the journal, as far as the table of owners can be read."""
     with contextlib.suppress(sqlite3.Error, ValueError, KeyError, TypeError):
         with contextlib.closing(_connected(path)) as connection:
             rows = connection.execute("SELECT process FROM owners").fetchall()

@@ -39,7 +39,7 @@ class Entry:
     """One reply with its request, and the sample index of each choice in the reply.
 
     ``request`` is the key (``builders.sampling.request_key``), ``body`` the request as JSON, and ``indices`` the sample
-    index of choice 0, 1, and so on. ``usd`` is the cost of all choices together; None if no price is known.
+    indices of choice 0, 1, and so on. ``usd`` is the cost of all choices together; None if no price is known.
     """
 
     request: bytes
@@ -59,10 +59,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Write:
-    """An entry, SQL statements, or a transaction, waiting to be written.
+    """One waiting write: an entry, SQL statements, or a function that changes the file (``Transaction``).
 
     ``done`` is a future with the result of the write. For an entry, the result is whether all its answers were new. For
-    statements, it is True. For a transaction, it is what the function returns.
+    statements, it is True. For a function, it is what the function returns.
     """
 
     what: Entry | tuple[Statement, ...] | Transaction[Any]
@@ -70,7 +70,10 @@ class Write:
 
 
 class JournalWriter:
-    """Writes to the journal at ``path`` in a separate thread, from construction until ``stop``."""
+    """Writes to the journal at ``path`` in a separate thread, which runs until ``stop``.
+
+    ``failure`` is the error of the first write that failed.
+    """
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self.failure: JournalError | None = None  # the first write that failed
@@ -84,7 +87,7 @@ class JournalWriter:
     async def write(self, what: Entry | tuple[Statement, ...]) -> bool:
         """Write ``what`` and wait until it is on disk. Raises ``JournalError`` if the write fails.
 
-        For an entry, returns whether all its answers were new. For statements, returns True.
+        Returns whether all answers of an entry were new; for statements, returns True.
         """
         return await self._submit(what)
 
@@ -135,7 +138,10 @@ class JournalWriter:
         return group
 
     def _commit(self, writes: Sequence[Write]) -> list[Any]:
-        """Commit ``writes`` as one group; if that fails, commit each write alone. Returns one outcome per write."""
+        """Commit ``writes`` as one group; if that fails, commit each write separately.
+
+        Returns one outcome per write: its result or the ``JournalError``.
+        """
         try:
             return [*self._commit_when_free(writes)] if writes else []
         except Exception as error:  # any error: the thread must continue, because other writes are queued
@@ -146,7 +152,11 @@ class JournalWriter:
         return [outcome for write in writes for outcome in self._commit([write])]
 
     def _commit_when_free(self, writes: Sequence[Write]) -> list[Any]:
-        """Commit ``writes``; retry while another process locks the file. Raises the SQLite error after ``LOCKED_S``."""
+        """Commit ``writes``, and retry while another process locks the file.
+
+        Raises the SQLite error if it has another cause, if the file stays locked for ``LOCKED_S`` seconds, or if an
+        earlier write has failed.
+        """
         since, warned = time.monotonic(), False
         while True:
             try:
@@ -162,7 +172,7 @@ class JournalWriter:
 
 
 def _resolve(writes: Sequence[Write], outcomes: Sequence[Any]) -> None:
-    """Set the outcome of each write, so that its caller continues. Runs in the event loop."""
+    """Give each write its outcome, so that its caller continues. Must run in the event loop."""
     for write, outcome in zip(writes, outcomes, strict=True):
         if write.done.done():
             continue  # the caller was cancelled
@@ -217,10 +227,13 @@ def _insert_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes) ->
 
 
 def _encodable(text: str) -> str:
-    """Escape lone surrogates in ``text``: SQLite refuses them, and response headers may contain bytes outside UTF-8."""
+    """Replace lone surrogates in ``text`` by escapes, because SQLite refuses surrogates.
+
+    Response headers with bytes outside UTF-8 produce them.
+    """
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _storable(tokens: float) -> int:
-    """Convert ``tokens`` to a 64-bit integer of at least 0; NaN becomes 0, because a service may report any number."""
+    """Convert ``tokens`` to an integer from 0 to ``MOST_TOKENS``, and NaN to 0. A service may report any number."""
     return int(min(max(tokens, 0), MOST_TOKENS)) if tokens == tokens else 0

@@ -1,7 +1,7 @@
 """Limits how many requests to one model are in flight and sent per minute, and retries requests after errors.
 
-Each (service, model) has one ``Limiter``, shared by all its callers: sampling, judges and mocked tools.
-Only the limiter retries. It applies:
+Each (service, model) has one ``Limiter``, shared by all its callers: sampling, judges and mocked tools. Only the
+limiter retries. It applies:
 
 - ``RateLimits``: the limits that the user has set;
 - token buckets for requests, input tokens and output tokens, with rates learned from response headers;
@@ -54,9 +54,10 @@ FIRST_BACKOFF_S = 0.5
 class RateLimits:
     """The rate limits that the user has set. If a limit is None, only the service's response headers limit the rate.
 
-    ``timeout_s`` applies to one request, and ``retries`` is the number of retries per request. If a service is
-    unavailable for more than ``patience_s`` seconds, the run stops. A stopped run can be resumed. A reply of more than
-    ``reply_mb`` megabytes is an error.
+    ``concurrency`` is the largest number of requests in flight. ``timeout_s`` applies to one request, and ``retries``
+    is the number of retries per request. If a service is unavailable for more than ``patience_s`` seconds, the run
+    stops. A stopped run can be resumed. A reply of more than ``reply_mb`` megabytes is an error. Raises ``ValueError``
+    if a value is too small.
     """
 
     concurrency: int = 64
@@ -77,7 +78,7 @@ class RateLimits:
 
     @property
     def per_minute(self) -> dict[str, float | None]:
-        """The limits per minute by unit, as ``ServiceRates`` reads them."""
+        """The limits per minute by unit: requests, input tokens and output tokens. None means no limit."""
         return {
             "requests": self.requests_per_minute,
             "input": self.input_tokens_per_minute,
@@ -85,7 +86,7 @@ class RateLimits:
         }
 
     def stricter(self, other: RateLimits) -> RateLimits:
-        """Combine two sets of limits: each field gets the smaller of the two values. None means no limit."""
+        """Return limits with the smaller of the two values in each field. None means no limit."""
 
         def least(name: str) -> float | None:
             known = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
@@ -96,9 +97,10 @@ class RateLimits:
 
 @dataclass(slots=True)
 class Size:
-    """The expected input tokens of a request, the number of its completions, and a name of its prompt and settings.
+    """The expected size of a request: its input tokens, and the number of its completions.
 
-    After the reply, ``Limiter.used`` corrects the token buckets, because the real numbers of tokens are then known.
+    ``prompt`` identifies the prompt and the settings. The reply reports the real number of tokens, and ``Limiter.used``
+    then corrects the token buckets.
     """
 
     input_tokens: float = 0.0
@@ -109,7 +111,7 @@ class Size:
 class Limiter:
     """Limits the requests to one model of one service. ``run(send, size)`` waits, sends and retries.
 
-    ``clock`` returns the time in seconds; tests pass a virtual one. ``config_key`` is the key of the service's
+    ``clock`` returns the time in seconds; tests pass a virtual clock. ``config_key`` is the key of the service's
     settings, for messages.
     """
 
@@ -143,7 +145,7 @@ class Limiter:
 
     @property
     def waiting_for(self) -> str:
-        """The reason why requests wait; "" if none waits."""
+        """The reason why requests wait; "" if no request waits."""
         return self._failing or self._rates.reason
 
     async def run(
@@ -152,9 +154,9 @@ class Limiter:
         """Call ``send`` as soon as the limits allow, retry it after errors, and return its result.
 
         ``started`` is called before each attempt. ``RequestError`` and ``AuthenticationError`` are raised without a
-        retry. The status 403 for only a few prompts is raised as ``Forbidden``, a ``RequestError``. Any other
-        ``ProviderError`` is raised after ``retries`` retries. After an ``UnreadableReply`` there is only one retry,
-        because the reply is paid for. Raises ``OutageError`` if the service is unavailable for longer than
+        retry. While only a few prompts have got the status 403, it is raised as ``Forbidden``, a ``RequestError``. Any
+        other ``ProviderError`` is raised after ``retries`` retries. After an ``UnreadableReply`` there is only one
+        retry, because the reply is paid for. Raises ``OutageError`` if the service is unavailable for longer than
         ``patience_s``.
         """
         failed = unread = 0
@@ -201,20 +203,20 @@ class Limiter:
         self._rates.learn(headers)
 
     def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
-        """Correct the token buckets after a reply: count the reported tokens instead of the expected ones."""
+        """Correct the token buckets after a reply: count the tokens that it reports instead of the expected ones."""
         self._rates.correct(size.input_tokens, size.answers, input_tokens, output_tokens)
 
     def state(self) -> ServiceState:
-        """Return the present state, for metrics."""
+        """Return the present state of the limiter, for metrics."""
         return self.counts.state(in_flight=self.in_flight, queued=len(self._queue), window=self.window)
 
     # --- the queue ---------------------------------------------------------------------------------------------------
 
     async def _turn(self, size: Size, first: bool) -> bool:
-        """Wait until a request of ``size`` may be sent, then count it as in flight. Return whether it is a probe.
+        """Wait until a request of ``size`` may be sent, then count it as in flight. Returns whether it is a probe.
 
-        If ``first`` is True, the request waits at the head of the queue. Raises ``OutageError`` if the service is
-        unavailable.
+        If ``first`` is True, the request waits at the head of the queue. Raises ``OutageError`` if the service has been
+        unavailable for too long.
         """
         if self._outage is not None:
             raise self._outage
@@ -231,13 +233,13 @@ class Limiter:
             raise
 
     def _release(self, probe: bool) -> None:
-        """Count a request as ended."""
+        """Count a request as no longer in flight, and start the queued requests that may be sent now."""
         self.in_flight -= 1
         self._probing &= not probe
         self._pump()
 
     def _pump(self) -> None:
-        """Release the queued requests that may be sent now."""
+        """Let the queued requests that may be sent now continue."""
         while self._queue:
             turn, size = self._queue[0]
             if turn.done():  # the caller was cancelled
@@ -264,7 +266,7 @@ class Limiter:
         return max(pause, self._rates.delay(size.input_tokens, size.answers, now))
 
     def _grant(self, size: Size) -> bool:
-        """Count a request of ``size`` as in flight. Return whether it is a probe."""
+        """Count a request of ``size`` as in flight. Returns whether it is a probe."""
         self.in_flight += 1
         self._probing = self._service.down
         self._rates.take(size.input_tokens, size.answers)
@@ -319,14 +321,14 @@ class Limiter:
             self._pause(pause, now, error, False)
 
     def _shrink(self, error: ProviderError, sent_at: float, now: float) -> None:
-        """Shrink the window if ``error`` is an overload, at most once per round trip."""
+        """Shrink the window if ``error`` shows an overload, at most once per round trip."""
         overloaded = isinstance(error, RateLimitError) or error.status in (503, 529)
         if overloaded and sent_at >= self._shrunk_at:  # an older request says nothing about the present window
             self.window = self._known_window = max(1.0, self.window * SHRINK)
             self._shrunk_at = now
 
     def _pause(self, seconds: float, now: float, error: ProviderError, begins: bool) -> None:
-        """Send no request for ``seconds``. ``begins`` says that an outage begins now."""
+        """Send no request for ``seconds`` because of ``error``. ``begins`` says whether an outage begins now."""
         if now + seconds <= self._paused_until:
             return
         self._paused_until = now + seconds
@@ -342,9 +344,10 @@ class Limiter:
             self._give_up(f"{self.name} refused each of the first {self._refusals} requests. The last error: {error}")
 
     def _note_forbidden(self, error: AuthenticationError, prompt: bytes) -> None:
-        """Raise ``error`` unless it may concern only ``prompt``: the status is 403, and only a few prompts got it.
+        """Record an authentication error of ``prompt``, and raise it if it concerns more than single prompts.
 
-        A firewall in front of a service may answer 403 to a single prompt.
+        The status 403 concerns a single prompt until ``FORBIDDEN_IN_A_ROW`` prompts in a row have got it, because a
+        firewall in front of a service may answer 403 to a single prompt.
         """
         self.counts.note_failure(error)
         self._forbidden.add(prompt)
@@ -365,9 +368,10 @@ _limiters: weakref.WeakValueDictionary[str, Limiter] = weakref.WeakValueDictiona
 
 
 def limiter_for(name: str, limits: RateLimits, config_key: str = "provider") -> Limiter:
-    """Return the limiter of this process for ``name`` (service and model), whose settings have the key ``config_key``.
+    """Return the limiter that all callers in this process share for ``name`` (service and model).
 
-    If several calls give limits for the same ``name``, the strictest limits apply.
+    If several calls give ``limits`` for the same ``name``, the strictest limits apply. ``config_key`` is the key of the
+    settings, for messages.
     """
     limiter = _limiters.get(name)
     if limiter is None:

@@ -1,8 +1,8 @@
-"""Measures what the requests of a judge, a reward or a simulated tool cost. Used by the stages.
+"""Measures the cost of the requests of a judge, a reward or a simulated tool. Used by the stages.
 
-All samplers report the samples that they return (``record_costs``). A block ``with metered() as meter`` collects those
-that are drawn in it, also in its tasks. Samples from the journal count like new ones, so the cost of a candidate does
-not depend on how often the run was resumed.
+All samplers report the samples that they return (``record_costs``). A block ``with metered() as meter`` collects the
+samples that are drawn in it and in its tasks. Samples from the journal have the cost that they had when they were new.
+So the cost of a candidate does not depend on how often the run was resumed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sample = tuple[bytes, int, int]
 
 @dataclass
 class Meter:
-    """The samples that were drawn in a block, each with its cost in dollars; None if no price is known."""
+    """The samples that were drawn in a block, with their costs in dollars; None if no price is known."""
 
     costs: dict[Sample, float | None] = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Collect the samples that are drawn in the block."""
+    """Yield a ``Meter`` that collects the costs of the samples drawn in the block."""
     meter = Meter()
     token = _meter.set(meter)
     try:
@@ -46,7 +46,10 @@ def is_metered() -> bool:
 
 
 def record_costs(key: bytes, attempt: int, answers: Mapping[int, Completion | ProviderError]) -> None:
-    """Add the cost of samples to the meter of the current block. ``answers`` maps sample index -> answer."""
+    """Add the costs of samples to the meter of the current block, if there is one.
+
+    ``answers`` maps a sample index to its completion or its error.
+    """
     meter = _meter.get()
     if meter is not None:
         drawn = {index: answer for index, answer in answers.items() if isinstance(answer, Completion)}
@@ -54,9 +57,9 @@ def record_costs(key: bytes, attempt: int, answers: Mapping[int, Completion | Pr
 
 
 def costs_of(meters: Sequence[Meter]) -> list[float | None]:
-    """Return the cost of each block in dollars; None if it drew no sample with a known price.
+    """Return the cost in dollars of each block, given its meter; None if it drew no sample with a known price.
 
-    A sample that several blocks have drawn was paid for once, so only the first of them has its cost.
+    If several blocks have drawn the same sample, it was paid for once. So only the first of them has its cost.
     """
     seen: set[Sample] = set()
     totals: list[float | None] = []

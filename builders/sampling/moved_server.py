@@ -1,4 +1,4 @@
-"""Finds replies to the same requests that a journal holds under another address of the server, and adopts them.
+"""Handles a server whose address has changed: finds the replies from its old address in a journal, and adopts them.
 
 The address, or ``provider.service``, is part of every journal key. So after a server has moved, a run would pay for
 everything again. ``check_for_moved_server`` notices this before the first request; ``bestofn journal`` adopts replies.
@@ -26,9 +26,9 @@ def check_for_moved_server(
 ) -> None:
     """Raise ``ServerMoved`` if the journal has answers to ``body``, but only from other addresses of the server.
 
-    The message says how to adopt the replies. If requests are ``free``, or if the setting ``service`` names the
-    server, only a warning is logged. With this setting, the user has decided that it is another server. ``config_key``
-    is the key of the provider's settings.
+    The message says how to adopt the replies. Only a warning is logged if requests are ``free``. The same applies if
+    the setting ``service`` names the server, because the user has then decided that it is another server.
+    ``config_key`` is the key of the provider's settings.
     """
     others = identities_elsewhere(journal, identity, body, attempt)
     if not others:
@@ -49,9 +49,9 @@ def check_for_moved_server(
 
 
 def identities_elsewhere(journal: Journal, identity: str, body: bytes, attempt: int = 0) -> list[str]:
-    """Return the identities that differ from ``identity`` only in the address and have answers to ``body``.
+    """Return the identities that have answers to ``body`` and differ from ``identity`` only in the address.
 
-    Returns [] if the journal has any request of ``identity``, because this server is then in use.
+    Returns [] if the journal has any request of ``identity``, because the server with this address is then in use.
     """
     if journal.rows("SELECT 1 FROM requests WHERE provider = ? LIMIT 1", (identity,)):
         return []
@@ -64,10 +64,10 @@ def identities_elsewhere(journal: Journal, identity: str, body: bytes, attempt: 
 
 
 def adopt(journal: Journal, old: str, new: str) -> int:
-    """Store the replies of the identity ``old`` under the identity ``new``. Returns the number of requests.
+    """Store the replies of the identity ``old`` under the identity ``new``. Returns the number of moved requests.
 
     If both have an answer to the same sample, the answer of ``new`` is kept. Raises ``ConfigError`` if the journal has
-    no reply of ``old``, or if ``old`` has unfinished batch jobs.
+    no request of ``old``, if ``old`` has unfinished batch jobs, or if the identities have different APIs.
     """
     if open_batches(journal, old):
         raise ConfigError(f"{old} has unfinished batch jobs. Run the build again with the old address to finish them.")
@@ -110,7 +110,7 @@ def _differ_in_address(one: str, other: str) -> bool:
 
 
 def _parts(identity: str) -> tuple[str, str, str]:
-    """Return (API, address or name of the server, model and settings) of an identity."""
+    """Return (API, address or name of the server, model and settings), the three parts of an identity."""
     name, _, rest = identity.partition(" ")
     place, _, settings = rest.partition(" ")
     return name, place, settings

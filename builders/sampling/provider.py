@@ -22,11 +22,11 @@ Mode = Literal["online", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One unparsed reply of a service. The journal stores it unparsed, so that later versions can parse it again.
+    """One unparsed reply of a service. The journal stores it in this form, so that later versions can parse it again.
 
     ``body`` is JSON; ``seconds`` is the wall-clock time until its last byte; ``headers`` may contain rate limits.
     ``repaired`` names the defects of the transfer that change no answer. If the content encoding of ``body`` cannot be
-    decoded, ``encoding`` is its name.
+    decoded, ``encoding`` is its name; otherwise it is "".
     """
 
     body: bytes
@@ -45,8 +45,8 @@ class Provider(Protocol):
     ``max_n`` is the largest number of completions per request. ``limits`` are the rate limits that the user has set.
     ``free`` means that requests cost nothing, because the model runs on this machine.
 
-    ``cache_from`` is a number of characters; 0 turns the setting off. For a prompt of at least this length, the sampler
-    sends one request and waits for its reply before it sends the others. The others then find the prompt in the
+    ``cache_from`` is a length in characters; 0 turns the setting off. For a request of at least this length, the
+    sampler waits for the first reply before it requests the other samples. These requests then find the prompt in the
     service's cache.
     """
 
@@ -63,7 +63,7 @@ class Provider(Protocol):
         ...
 
     async def ask(self, request: Request, n: int) -> Reply:
-        """Send ``request`` once, for at most ``n`` completions. Raises ``ProviderError`` if there is no reply."""
+        """Send ``request`` once, for at most ``n`` completions. Raises ``ProviderError`` if no reply arrives."""
         ...
 
     def read(self, reply: Reply) -> list[Completion]:
@@ -71,37 +71,37 @@ class Provider(Protocol):
         ...
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """Return the usage of a reply that ``read`` cannot parse; None if the service does not charge for the reply."""
+        """Return the token usage of a reply that ``read`` cannot parse; None if the service does not charge for it."""
         ...
 
 
 @runtime_checkable
 class Configured(Protocol):
-    """An object whose messages name its settings. ``config_key`` is the key of these settings, such as ``provider``.
+    """An object that knows the key of its settings, such as ``provider``, and names it in its messages.
 
-    ``builders.config.objects`` sets it.
+    ``builders.config.objects`` sets ``config_key``.
     """
 
     config_key: str
 
 
 def config_key_of(candidate: object) -> str:
-    """Return the key of the settings of a provider or sampler, for messages."""
+    """Return the key of the settings of a provider or sampler, for messages; "provider" if the object has none."""
     return candidate.config_key if isinstance(candidate, Configured) else "provider"
 
 
 @runtime_checkable
 class OmitsSettings(Protocol):
-    """A provider that does not send all sampling settings, because its service refuses them."""
+    """A provider that leaves out some sampling settings, because its service refuses them."""
 
     @property
     def omitted(self) -> Sequence[str]:
-        """The names of the fields of ``Sampling`` that no request contains; the seed is never listed."""
+        """The names of the fields of ``Sampling`` that its requests never contain; the seed is never listed."""
         ...
 
 
 class ProviderAttributes:
-    """Base class of the samplers: the attributes of ``builders.protocols.Sampler``, read from the provider."""
+    """Base class of samplers, with the attributes of ``builders.protocols.Sampler`` that come from the provider."""
 
     def __init__(self, provider: Provider) -> None:
         self.name = provider.name
@@ -117,7 +117,7 @@ DEFAULTS = Sampling()
 
 
 def settings_not_sent(provider: object, sampling: Sampling) -> dict[str, Any]:
-    """Return the sampling settings that differ from their default and that ``provider`` does not send."""
+    """Return the sampling settings that ``provider`` does not send, although they differ from their defaults."""
     omitted = provider.omitted if isinstance(provider, OmitsSettings) else ()
     values = {name: getattr(sampling, name) for name in omitted}
     return {name: value for name, value in values.items() if value != getattr(DEFAULTS, name)}
@@ -157,10 +157,11 @@ class Batching:
     """Settings: when batch jobs are submitted, and how long the run waits for replies. All times are in seconds.
 
     A batch job is submitted when no new request has arrived for ``gather_s``, or when ``most`` requests are queued. Its
-    status is checked every ``poll_s``. A submission that fails is repeated after waits that grow from
-    ``poll_s``. A request that a finished job did not answer is submitted in another job. A job that is not done after
-    ``patience_s`` is cancelled, and its requests without a reply are sent online at the full price. So are requests
-    that could not be submitted in this time.
+    status is checked every ``poll_s``. A submission that fails is repeated after waits that grow from ``poll_s``.
+
+    A request that a finished job did not answer is submitted in another job. A job that is not done after
+    ``patience_s`` is cancelled, and its requests without a reply are sent online at the full price. Requests that could
+    not be submitted in this time are sent online too.
 
     ``patience_s=0`` is only for ``mode=online``: an unfinished batch job of an earlier run is cancelled once one of its
     samples is needed. Large batch jobs need many queries per shard, for example ``shard_size=10000``.
@@ -175,18 +176,19 @@ class Batching:
 class BatchApi(Protocol):
     """The batch API of a service. Request names have at most 64 characters: letters, digits, ``_`` and ``-``.
 
-    ``stores_marks`` means that ``find`` returns only the job with the mark, and never the job of another program.
+    A mark is a text that identifies a job before its id is known. ``stores_marks`` means that the service stores it.
+    Then ``find`` never returns the job of another program.
     """
 
     limits: BatchLimits
     stores_marks: bool
 
     def line(self, name: str, body: JsonObject) -> bytes:
-        """Return the line of a submission for the request ``name`` with the JSON ``body``."""
+        """Return the line that a submission contains for the request ``name`` with the JSON ``body``."""
         ...
 
     async def submit(self, lines: Sequence[bytes], mark: str) -> str:
-        """Submit the requests in ``lines`` and return the id of the batch job.
+        """Submit the requests in ``lines`` as one batch job and return its id.
 
         ``mark`` is stored with the job, if the service can store it.
         """
@@ -205,7 +207,7 @@ class BatchApi(Protocol):
         ...
 
     async def cancel(self, batch: str) -> None:
-        """Ask the service to cancel a batch job. The result of the job then has the replies that it got before.
+        """Request the cancellation of a batch job. Its result then has the replies that it got before.
 
         Raises ``ProviderError`` if the service does not cancel the job.
         """
@@ -220,7 +222,7 @@ class BatchProvider(Provider, Protocol):
     batching: Batching
 
     def body(self, request: Request, n: int) -> JsonObject:
-        """Return the request body for ``n`` completions. Raises ``RequestError`` if the service does not support it."""
+        """Return the request body for ``n`` completions. Raises ``RequestError`` if the service does not allow it."""
         ...
 
     def batches(self) -> BatchApi:

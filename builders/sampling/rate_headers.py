@@ -37,7 +37,7 @@ class Allowance:
     """A rate limit from response headers: at most ``limit`` units per ``window_s`` seconds.
 
     ``of`` names the unit: requests, input tokens or output tokens. ``remaining`` units may still be used until the
-    limit resets in ``reset_s`` seconds.
+    limit resets in ``reset_s`` seconds. Both are None if the headers do not report them.
     """
 
     of: Unit
@@ -65,10 +65,10 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to ``retry-after``.
+    """Return the seconds to wait according to the header ``retry-after-ms`` or ``retry-after``.
 
-    Returns None if that header is missing or invalid, or if the wait is negative or longer than ``LONGEST_WAIT_S``. A
-    date is compared with the reply's own date, because the clocks of the service and of this machine may differ.
+    Returns None if the header is missing or invalid, or if the wait is negative or longer than ``LONGEST_WAIT_S``. A
+    date is compared with the date of the reply, because the clocks of the service and of this machine may differ.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -100,9 +100,10 @@ def _bounded(seconds: float | None) -> float | None:
 
 
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
-    """Estimate the period of ``limit`` in seconds from OpenAI's ``reset``, the time until the bucket is full.
+    """Estimate the period in seconds to which ``limit`` applies.
 
-    Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
+    OpenAI reports ``reset_s``, the time until the bucket is full again. The period follows from it and from the share
+    that is used. Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
     """
     if not reset_s or remaining is None or not 0 <= remaining < limit:
         return 60.0
@@ -119,7 +120,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str | None, headers: Mapping[str, str]) -> float | None:
-    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time until an RFC 3339 date.
+    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time from now until an RFC 3339 date.
 
     Returns None if ``text`` has another format.
     """

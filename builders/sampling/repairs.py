@@ -1,4 +1,4 @@
-"""Counts small defects in replies that do not change an answer, such as a negative token count.
+"""Records small defects in replies that do not change an answer, such as a negative token count.
 
 The code that repairs a defect calls ``note``; ``builders.sampling.reply`` collects the notes of one reply.
 """
@@ -13,7 +13,7 @@ _notes: ContextVar[set[str] | None] = ContextVar("notes", default=None)
 
 
 def note(defect: str) -> None:
-    """Record a repaired ``defect`` of the reply that is being read. Without ``collected``, do nothing."""
+    """Record a repaired ``defect`` of the reply that is being parsed. Outside a ``collected`` block, do nothing."""
     notes = _notes.get()
     if notes is not None:
         notes.add(defect)
@@ -21,7 +21,7 @@ def note(defect: str) -> None:
 
 @contextmanager
 def collected() -> Iterator[set[str]]:
-    """Yield the set of defects that are noted inside the block."""
+    """Yield a set to which ``note`` adds the defects that it records inside the block."""
     notes: set[str] = set()
     token = _notes.set(notes)
     try:

@@ -1,6 +1,6 @@
 """Parses replies into completions, stores them in the journal, and reads stored replies again.
 
-Both routes, ``online`` and ``batch_route``, parse and store replies here; the sampler reads stored replies here.
+Used by both routes, ``online`` and ``batch_route``, and by the sampler.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ReplyStore:
         return self._journal.find(in_flight.key, in_flight.attempt, indices)
 
     def replay(self, stored: Mapping[int, StoredAnswer]) -> dict[int, Completion]:
-        """Parse stored replies again with the current parser. Returns completions by sample index."""
+        """Parse stored replies again with the present parser. Returns completions by sample index."""
         parsed: dict[int, list[Completion]] = {}
         completions: dict[int, Completion] = {}
         for index, place in stored.items():
@@ -71,7 +71,7 @@ class ReplyStore:
         """Parse ``reply``, for which ``n`` completions were requested.
 
         Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for such a reply, its cost is
-        counted, the reply is stored, and the error is an ``UnreadableReply`` (a subclass).
+        counted and the reply is stored. The error is then an ``UnreadableReply``, a subclass of ``ServiceError``.
         """
         cause = "malformed reply"
         try:
@@ -103,7 +103,7 @@ class ReplyStore:
         raise UnreadableReply(f"{problem} (the reply is stored in the journal)", cause=cause)
 
     def _estimated_usage(self, in_flight: InFlight, completions: Sequence[Completion]) -> Usage:
-        """Estimate the usage of a reply that reports none, so that the budget still limits the run."""
+        """Estimate the usage of a reply that reports none from its length, so that the budget still limits the run."""
         self._ledger.count("without_usage", len(completions))
         characters = sum(len(completion.text) + len(completion.reasoning) for completion in completions)
         return Usage(
@@ -161,5 +161,8 @@ class ReplyStore:
 
 
 def _shared(completion: Completion, usd: float | None, count: int, at: float) -> Completion:
-    """Return ``completion`` with its time of storage and its share of the cost and time of a request for ``count``."""
+    """Return ``completion`` with its storage time ``at``, and its share of the cost and time of the request.
+
+    ``count`` is the number of completions of the request, and ``usd`` its cost.
+    """
     return replace(completion, cost_usd=shared_cost(usd, count), seconds=completion.seconds / max(count, 1), at=at)

@@ -1,7 +1,7 @@
-"""The journal key of a request: a hash of the provider's identity and of the request as canonical JSON.
+"""Computes the journal key of a request: a hash of the provider's identity and of the request as canonical JSON.
 
-Used by ``builders.sampling.sampler``. If the keys change, no journal entry is found, and all samples are
-requested and paid for again. ``tests/builders/sampling/test_request_key.py`` compares the keys with stored values.
+Used by ``builders.sampling.sampler``. If the keys change, no journal entry is found, and all samples are requested and
+paid for again. ``tests/builders/sampling/test_request_key.py`` compares the keys with stored values.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ DEFAULTS = Sampling()
 
 
 def request_key(identity: str, body: bytes) -> bytes:
-    """Return the journal key (16 bytes) of the request ``body`` to the provider ``identity``."""
+    """Return the journal key (16 bytes) of the request ``body`` (canonical JSON) to the provider ``identity``."""
     return hashlib.blake2b(identity.encode() + b"\0" + body, digest_size=16).digest()
 
 
 def request_body(request: Request) -> bytes:
     """Return ``request`` as canonical JSON.
 
-    Settings with their default value are left out. So a new setting, added in a later version, does not change existing
-    keys. Credentials in ``sampling.extra`` are left out too. Canonical JSON sorts the properties of a schema, but a
-    completion depends on their original order. So if the original order is not alphabetical, the body also contains the
-    list of the property names.
+    Settings with their default value are left out. So a new setting in a later version does not change existing keys.
+    Credentials in ``sampling.extra`` are left out too. Canonical JSON sorts the properties of a schema, but a
+    completion depends on their original order. So if this order is not alphabetical, the body also contains the
+    property names in their original order.
     """
     sampling = {
         field.name: value
@@ -53,10 +53,10 @@ def request_body(request: Request) -> bytes:
 
 
 def without_secrets(value: Any) -> Any:
-    """Return JSON data without secret entries, and with "***" in place of keys.
+    """Return JSON data without entries whose name is that of a secret, and with "***" in place of API keys in texts.
 
-    The result depends only on ``value``: the credentials that this process remembers would give it other journal keys
-    in another process.
+    The result depends only on ``value``, and not on the credentials that this process knows. Otherwise the journal keys
+    would differ between processes.
     """
     if isinstance(value, Mapping):
         return {key: without_secrets(item) for key, item in value.items() if not is_secret_setting(str(key))}

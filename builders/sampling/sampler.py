@@ -33,7 +33,7 @@ GRACE_S = 2.5  # a stopping run waits this long in total for requests in flight,
 
 
 def sampler(provider: Provider, journal: Journal, ledger: Ledger) -> JournaledSampler:
-    """Return a sampler that adds the journal, rate limits and the budget to ``provider``.
+    """Return a sampler that adds the journal, the rate limits and the budget to ``provider``.
 
     Raises ``ConfigError`` if a budget is set and no price is known for the model.
     """
@@ -41,7 +41,10 @@ def sampler(provider: Provider, journal: Journal, ledger: Ledger) -> JournaledSa
 
 
 class JournaledSampler(ProviderAttributes):
-    """Implements ``builders.protocols.Sampler``. The journal and the provider must be opened first."""
+    """Draws samples from the journal and the provider. Both must be opened first.
+
+    Implements ``builders.protocols.Sampler``.
+    """
 
     def __init__(self, provider: Provider, journal: Journal, ledger: Ledger) -> None:
         super().__init__(provider)
@@ -69,7 +72,7 @@ class JournaledSampler(ProviderAttributes):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel the rest."""
+        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel the unfinished ones."""
         if self._batches is not None:
             await self._batches.close()
         for in_flight in self._own:
@@ -90,7 +93,7 @@ class JournaledSampler(ProviderAttributes):
         return self._replies.cost_of(usage, answers, "batch" if self.batch else "online")
 
     async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Answer]:
-        """Return the completion or the error of each index; see ``builders.protocols.Sampler``."""
+        """Return the completion or the error of each sample index; see ``builders.protocols.Sampler``."""
         body = request_body(request)
         key = request_key(self.identity, body)
         answers = self._journaled(key, indices, attempt)
@@ -124,10 +127,9 @@ class JournaledSampler(ProviderAttributes):
     def _requests_for(
         self, missing: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes
     ) -> list[InFlight]:
-        """Return requests that produce the samples ``missing``.
+        """Return the requests in flight that together produce the samples ``missing``.
 
-        If a request in flight already produces a sample, that request is returned. New requests are started for the
-        other samples.
+        Requests that are already in flight are shared. New requests are started for the other samples.
         """
         shared: dict[int, InFlight] = {}
         new: list[int] = []
@@ -148,8 +150,9 @@ class JournaledSampler(ProviderAttributes):
     ) -> list[InFlight]:
         """Start as few requests for ``indices`` as the service allows, and return them.
 
-        If the prompt is long, the first request runs alone. The others then find the prompt in the service's cache, at
-        a tenth of the price. In batch mode no request runs alone, because the cache expires before a job runs.
+        If the prompt is long, the other requests wait until the first one has ended. They then find the prompt in the
+        service's cache, at a tenth of the price. In batch mode no request waits, because the cache expires before a job
+        runs.
         """
         cache_from = 0 if self.batch else self._provider.cache_from
         first: InFlight | None = None
@@ -169,7 +172,7 @@ class JournaledSampler(ProviderAttributes):
         self._journal.in_flight.add(in_flight)
 
     async def _run(self, in_flight: InFlight) -> dict[int, Answer]:
-        """Return the answers to ``in_flight``, which is then no longer registered as in flight."""
+        """Return the answers to ``in_flight``, and remove it from the requests in flight."""
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])
@@ -193,8 +196,8 @@ class JournaledSampler(ProviderAttributes):
     async def _answer_claimed(self, in_flight: InFlight) -> dict[int, Answer]:
         """Claim the samples of ``in_flight`` and return one answer per sample.
 
-        Samples that another process has claimed come from the journal once that process has stored them. If that
-        process has ended, they may be in its batch jobs, which are then resumed.
+        If another process has claimed a sample, wait until that process has stored it. If that process has ended, the
+        sample may be in one of its batch jobs, which are then resumed.
         """
         key, attempt, claims = in_flight.key, in_flight.attempt, self._journal.claims
         keys = {sample_key(key, attempt, index): index for index in in_flight.indices}
@@ -226,7 +229,7 @@ class JournaledSampler(ProviderAttributes):
         return [name for name in keys if any(name in self._elsewhere[batch] for batch in batches)]
 
     async def _from_resumed(self, in_flight: InFlight, keys: Mapping[bytes, int]) -> dict[int, Answer]:
-        """Return the answers to ``in_flight`` that are in a resumed batch job. ``keys`` maps claim -> sample index."""
+        """Return the answers to ``in_flight`` that resumed batch jobs have. ``keys`` maps claim -> sample index."""
         assert in_flight.request is not None
         answers: dict[int, Answer] = {}
         for resumed in {
@@ -238,10 +241,9 @@ class JournaledSampler(ProviderAttributes):
         return answers
 
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
-        """Return one answer per sample in ``indices``. Samples that the first reply lacks are requested again.
+        """Return one answer per sample in ``indices``. Samples that are missing in the reply are requested again.
 
-        Errors that stop the run are raised. Any other ``ProviderError`` is returned as the answer to each affected
-        sample.
+        Errors that stop the run are raised. Any other ``ProviderError`` is the answer to each sample that it concerns.
         """
         route: Route = self._batches if self._batches and (in_flight.batch_name or self.batch) else self._online
         try:
@@ -271,7 +273,7 @@ class JournaledSampler(ProviderAttributes):
         """Resume the unfinished batch jobs of ended runs, even if no caller needs their requests.
 
         Batch jobs are paid for, so an online run waits for them too. Returns once the replies of all finished jobs are
-        stored. So these samples are not requested or counted again.
+        stored, so that their samples are not requested again.
         """
         async with self._resuming:
             provider = self._provider
@@ -293,7 +295,10 @@ class JournaledSampler(ProviderAttributes):
 
 
 def _with_declared_names(answer: Answer, request: Request) -> Answer:
-    """Return ``answer`` with the declared names of tools. Providers send other names if a service refuses these."""
+    """Return ``answer`` with the tool names that ``request`` declares.
+
+    A provider sends other names if the service does not accept the declared ones.
+    """
     return with_declared_names(answer, request.tools) if isinstance(answer, Completion) and request.tools else answer
 
 

@@ -13,7 +13,7 @@ SEEDS = 2**31 - 1
 
 
 def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:
-    """Return the seed of sample ``index``: the base seed plus the index, so each sample has its own seed.
+    """Return the seed of sample ``index``. It differs between samples and between attempts.
 
     Returns None if ``sampling`` has no base seed.
     """
@@ -31,7 +31,7 @@ def seeded(request: Request, index: int, attempt: int) -> Request:
 
 
 def chunks(indices: Sequence[int], most: int) -> list[list[int]]:
-    """Split ascending ``indices`` into lists of at most ``most`` consecutive numbers."""
+    """Split ascending ``indices`` into lists of consecutive numbers. A list has at most ``most`` numbers."""
     runs: list[list[int]] = []
     for index in indices:
         if runs and len(runs[-1]) < most and index == runs[-1][-1] + 1:
@@ -49,7 +49,7 @@ def total_usage(completions: Sequence[Completion]) -> Usage:
 
 
 def shared_usage(total: Usage, count: int) -> list[Usage]:
-    """Divide the usage of one request among its ``count`` completions. The parts sum to ``total`` exactly."""
+    """Divide the usage of one request among its ``count`` completions. The sum of the parts is exactly ``total``."""
     if count == 1:
         return [total]
     divided = [divmod(getattr(total, field.name), count) for field in dataclasses.fields(Usage)]
@@ -59,5 +59,5 @@ def shared_usage(total: Usage, count: int) -> list[Usage]:
 
 
 def shared_cost(usd: float | None, count: int) -> float | None:
-    """Return the cost in dollars of one completion: ``usd`` divided by ``count``. None if no price is known."""
+    """Return the cost in dollars of one of ``count`` completions: ``usd / count``. None if no price is known."""
     return None if usd is None else usd / max(count, 1)

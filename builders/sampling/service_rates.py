@@ -1,6 +1,7 @@
-"""The rates at which one service may be used: the user's limits, and limits that its response headers report.
+"""Limits the requests, input tokens and output tokens per minute of one service.
 
-If the headers make requests wait long, the log says why. Used by ``builders.sampling.limiter``.
+The limits come from the user and from the service's response headers. If the headers cause a long wait, the log says
+why. Used by ``builders.sampling.limiter``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ NAMES: Mapping[str, str] = {"requests": "requests", "input": "input tokens", "ou
 
 
 class ServiceRates:
-    """Three token buckets: requests, input tokens and output tokens per minute; None means no limit.
+    """Three token buckets, for requests, input tokens and output tokens. A limit of None means no limit.
 
     ``reason`` says why requests wait because of response headers; "" if they do not. All times are in seconds.
     """
@@ -34,7 +35,7 @@ class ServiceRates:
         self._logged: set[str] = set()
 
     def restrict(self, per_minute: Mapping[str, float | None]) -> None:
-        """Apply each rate that is lower than the present one."""
+        """Apply each limit in ``per_minute`` that is lower than the present one. None changes nothing."""
         for unit, rate in per_minute.items():
             self._buckets[unit].restrict(rate)
 
@@ -53,12 +54,15 @@ class ServiceRates:
         return delay
 
     def take(self, input_tokens: float, answers: int) -> None:
-        """Count a request that is sent now."""
+        """Count the requests and tokens of a request that is sent now."""
         for unit, amount in self._amounts(input_tokens, answers).items():
             self._buckets[unit].take(amount)
 
     def correct(self, input_tokens: float, answers: int, used_input: int, used_output: int) -> None:
-        """Correct the counts of a request after its reply, which reports the tokens that it used."""
+        """Replace the expected tokens of a request by the tokens that its reply reports.
+
+        ``input_tokens`` and ``answers`` are the values given to ``take``.
+        """
         if used_output:
             share = used_output / max(answers, 1)
             self._buckets["output"].take(used_output - self._answer_tokens * answers)
@@ -78,7 +82,10 @@ class ServiceRates:
         return {"requests": 1, "input": input_tokens, "output": self._answer_tokens * answers}
 
     def _pause(self, allowance: Allowance, reset_s: float) -> None:
-        """Send nothing until a limit that is used up resets, but at most ``LONGEST_PAUSE_S``."""
+        """Send nothing until the exhausted limit ``allowance`` resets in ``reset_s`` seconds.
+
+        The pause is at most ``LONGEST_PAUSE_S``.
+        """
         pause = min(reset_s, LONGEST_PAUSE_S)
         if self._clock() + pause > self._paused_until:
             self._paused_until = self._clock() + pause
@@ -86,7 +93,7 @@ class ServiceRates:
             self._explain(limit, f" None of them is left, and the limit resets in {reset_s:,.0f} s.", pause)
 
     def _explain(self, limit: str, state: str, wait: float) -> None:
-        """Record why requests wait. A long wait is logged once per ``limit``."""
+        """Set the reason why requests wait. If ``wait`` is long, the reason is logged once per ``limit``."""
         self.reason = (
             f"{self._service}: the headers of its replies allow {limit}.{state} The next request waits {wait:,.0f} s."
         )

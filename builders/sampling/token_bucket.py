@@ -9,7 +9,7 @@ BURST_S = 0.25  # a full bucket holds the tokens of this many seconds, so 5 s ex
 
 
 class Bucket:
-    """A token bucket that is refilled at the rate ``per_minute``.
+    """A token bucket that is refilled at the rate ``per_minute``. A token stands for one request or one token of text.
 
     If ``per_minute`` is None, there is no limit until ``learn`` or ``restrict`` sets a rate.
     """
@@ -28,15 +28,15 @@ class Bucket:
 
     @property
     def per_second(self) -> float | None:
-        """The rate at which the bucket is refilled; None if there is no limit."""
+        """The number of tokens per second that are added to the bucket; None if there is no limit."""
         return self._rate
 
     def learn(self, per_second: float) -> None:
-        """Set the rate to the service's rate, or to the user's rate if that is lower."""
+        """Set the rate to ``per_second``, which the service reports, or to the user's rate if that is lower."""
         self._rate = per_second if self._own is None else min(self._own, per_second)
 
     def restrict(self, per_minute: float | None) -> None:
-        """Lower the rate to ``per_minute``; do nothing if it is None or if the rate is already lower."""
+        """Lower the rate to ``per_minute``. Do nothing if ``per_minute`` is None or higher than the rate."""
         if per_minute is None:
             return
         self._own = per_minute / 60 if self._own is None else min(self._own, per_minute / 60)
@@ -44,7 +44,7 @@ class Bucket:
         self._level, self._at = min(self._level, self._room), self._clock()
 
     def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until ``amount`` tokens are available, or until the bucket is full if that is earlier."""
+        """Return the seconds until ``amount`` tokens are available, or until the bucket is full if this is earlier."""
         if self._rate is None:
             return 0.0
         self._refill(now)
@@ -52,7 +52,10 @@ class Bucket:
         return missing / self._rate if missing > 1e-9 else 0.0
 
     def take(self, amount: float) -> None:
-        """Remove ``amount`` tokens; a negative amount adds tokens. A level below zero delays the next requests."""
+        """Remove ``amount`` tokens; a negative amount adds tokens.
+
+        If the number of tokens is then below zero, the next requests wait longer.
+        """
         if self._rate is not None:
             self._refill(self._clock())
             self._level = min(self._level - amount, self._room)

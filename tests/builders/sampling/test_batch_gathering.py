@@ -1,4 +1,4 @@
-"""How queued requests become batch jobs: limits of the service, and no tiny jobs when the budget is almost spent."""
+"""Queued requests become batch jobs within the service's limits. An almost spent budget does not cause tiny jobs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def test_sizes_recover_from_a_token_limit() -> None:
 
 
 class Service:
-    """Submits jobs, and answers each job after a while. A reply costs ``share`` of its estimate."""
+    """A ``Submitter`` that answers each job after 3 ms. A reply costs ``share`` of its estimated cost."""
 
     def __init__(self, ledger: Ledger, share: float, answers: bool = True) -> None:
         self.jobs: list[int] = []
@@ -77,7 +77,7 @@ class Service:
             asyncio.get_running_loop().call_later(0.003, self.answer)
 
     def answer(self) -> None:
-        """Answer the job that has waited longest."""
+        """Answer the oldest job without an answer."""
         for request in self.waiting.pop(0):
             self._ledger.usd += self._share * request.reserved_usd
             self.gatherer.release(request)
@@ -100,7 +100,10 @@ def request(name: str) -> BatchRequest:
 
 
 def jobs_within(budget: float, waves: Sequence[int], share: float = 1.0) -> Service:
-    """Queue ``waves`` of requests that are expected to cost 1 dollar each, and return what was submitted."""
+    """Queue ``waves`` of requests with an expected cost of 1 dollar each, 2 ms apart.
+
+    Returns the service, which lists the sizes of the jobs, once each request is submitted or has failed.
+    """
     ledger = Ledger(budget_usd=budget)
 
     async def run() -> Service:

@@ -42,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def process(path: Path, provider: Scripted, ledger: Ledger | None = None) -> AsyncIterator[JournaledSampler]:
-    """A sampler with its own journal object, as another process would have it."""
+    """Yield an open sampler with its own journal object, as another process would have it."""
     journal = Journal(path)
     draws = sampler(provider, journal, ledger or Ledger())
     async with journal, draws:
@@ -109,7 +109,7 @@ def test_a_process_that_starts_later_waits_for_the_samples_in_flight(tmp_path: P
 
 
 class Flaky(Scripted):
-    """Fails the first ``failures`` requests."""
+    """A provider whose first ``failures`` requests fail."""
 
     failures = 1
 
@@ -138,7 +138,7 @@ def test_a_sample_whose_request_failed_is_requested_by_the_process_that_waits(tm
 
 @pytest.mark.parametrize("seed", range(6))
 def test_processes_with_overlapping_work_request_each_sample_once(tmp_path: Path, seed: int) -> None:
-    """The processes begin and end at different moments, so that each of them is alone for a part of the time."""
+    """No completion is paid for twice, even if processes start and end at different moments."""
     draw = random.Random(seed)
 
     async def work(most: int) -> None:
@@ -233,7 +233,10 @@ KILLED = textwrap.dedent("""
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is the only user of the journal and has claimed ``a``. It prints ``shared`` once it writes its claims."""
+    """Yield a process that is the only user of the journal and has claimed ``a``.
+
+    It prints ``shared`` once it writes its claims to the file.
+    """
     words = [sys.executable, "-c", KILLED, str(tmp_path / "j.sqlite")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert line(process) == "ready\n"
@@ -271,7 +274,7 @@ def test_a_process_that_does_not_answer_is_named(
 
 
 async def other_owner(path: Path, **changes: str) -> str:
-    """Add an owner of another machine or container to the journal; returns its id."""
+    """Add an owner from another machine or container to the journal, and return its id."""
     async with Journal(path):
         pass
     process = replace(this_process(), **changes).as_json()

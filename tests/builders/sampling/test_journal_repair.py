@@ -1,4 +1,4 @@
-"""A damaged journal never gives wrong replies, and every record that can be read is kept."""
+"""A damaged journal never returns wrong replies, and its repair keeps every record that can be read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tests.virtual_time import run_virtually
 
 
 class Service:
-    """Counts the requests in flight. The first calls raise the given errors, in order; later calls succeed."""
+    """A service that counts its requests in flight. The first calls raise ``faults`` in order; later calls succeed."""
 
     def __init__(self, *faults: Exception, seconds: float = 0.0) -> None:
         self.faults = list(faults)

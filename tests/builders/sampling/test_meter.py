@@ -1,4 +1,4 @@
-"""The cost of judges, rewards and simulated tools is stored in the row that caused it."""
+"""The cost of judges, rewards and simulated tools is stored in the row of the candidate or query that caused it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TEXT = {"role": "assistant", "content": "2"}
 
 
 def paid(key: bytes, usd: float | None) -> Completion:
-    """Report a sample like a sampler, and return it."""
+    """Record the cost of a new sample as a sampler does, and return the completion."""
     completion = Completion(TEXT, "m", cost_usd=usd)
     record_costs(key, 0, {0: completion})
     return completion
 
 
 class JudgeOfText:
-    """Draws one sample per distinct answer, as a judge with a journal does."""
+    """A judge that draws one sample per distinct answer, because equal requests come from the journal."""
 
     name = "judge"
 

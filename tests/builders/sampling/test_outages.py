@@ -1,4 +1,4 @@
-"""Outages of a service in virtual time: their cost, the requests that are sent, and when the run stops."""
+"""Outages of a service in virtual time: how long a run takes, which requests are sent, and when the run stops."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Clock = Callable[[], float]
 
 
 class Service:
-    """Answers after ``seconds``. From ``down`` to ``up`` it fails, with an error that ``fault`` makes.
+    """A service that answers after ``seconds``, except from the time ``down`` to the time ``up``.
 
-    With ``cuts``, the outage also fails the requests that are in flight when it begins.
+    Requests in this time raise the error that ``fault`` returns. Requests in flight at the time ``down`` lose the
+    connection.
     """
 
     def __init__(self, clock: Clock, down: float, up: float, fault: Callable[[], Exception], seconds: float) -> None:
@@ -49,7 +50,10 @@ FAULTS = {
 
 
 def seconds_of(concurrency: int, outage_s: float, fault: str, requests: int, answer_s: float) -> tuple[float, Service]:
-    """Return how long ``requests`` take if the service is away for ``outage_s`` from second 5 on, and the service."""
+    """Return the seconds that ``requests`` take if the service is unavailable for ``outage_s`` from second 5 on.
+
+    The second result is the service.
+    """
 
     random.seed(0)  # pauses are random
 

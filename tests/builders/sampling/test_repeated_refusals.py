@@ -1,4 +1,4 @@
-"""Rows that the service has refused in an earlier run do not stop the next run."""
+"""Refusals that an earlier run has already got do not stop the next run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The bytes of a request in the journal, and its key, compared with stored values.
+"""The JSON of a request and its journal key have the stored values.
 
-When one of these changes, every journal misses, and all samples are requested and paid for again.
+If one of these values changed, no journal entry would be found, and all samples would be requested and paid for again.
 """
 
 import pytest

@@ -36,7 +36,7 @@ def told_by_seed(request: Request, seed: int) -> str:
 
 
 def use(tmp_path, provider, work, **ledger):
-    """Run ``work(sampler, ledger)`` with a journal in ``tmp_path``."""
+    """Run ``work(sampler, ledger)`` with a journal in ``tmp_path``. ``ledger`` are the arguments of the ledger."""
 
     async def run():
         journal, book = Journal(tmp_path / "j.sqlite"), Ledger(**ledger)
@@ -118,7 +118,7 @@ def test_concurrent_asks_for_one_name_are_one_request(tmp_path) -> None:
 
 
 class Short(Scripted):
-    """Returns at most ``most`` of the n requested completions, like a server that ignores n."""
+    """A provider that returns at most ``most`` of the n requested completions, as a server that ignores n does."""
 
     most = 1
 
@@ -375,7 +375,7 @@ def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
 
 
 class Replying(OpenAIChat):
-    """Returns ``bodies`` in order, and then the last one repeatedly."""
+    """A provider that returns ``bodies`` in order, and then the last one again and again."""
 
     def __init__(self, model: str, *bodies: object, retries: int = 6) -> None:
         super().__init__(model=model, base_url="http://service.test/v1", limits=RateLimits(retries=retries), free=False)
