@@ -14,7 +14,6 @@ from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES, EXACT, Fi
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, walk
 
 MAX_BITS = 20_000
-MAX_NODES = 2_000
 
 
 class Intractable(ArithmeticError):
@@ -56,11 +55,6 @@ def is_constant(node: Node) -> bool:
     if isinstance(node, Number):
         return True
     return all(part.name in CONSTANTS for part in walk(node) if isinstance(part, Symbol))
-
-
-def small(node: Node) -> bool:
-    """Return whether the tree has at most ``MAX_NODES`` nodes."""
-    return all(count < MAX_NODES for count, _ in enumerate(walk(node)))
 
 
 def _evaluate(node: Node, point: Mapping[str, Value], field: Field) -> Value:
@@ -346,7 +340,7 @@ def _bits(value: int | Fraction) -> int:
 
 
 def _plain(value: Value) -> Value:
-    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+    return value.numerator if type(value) is Fraction and value.denominator == 1 else value
 
 
 def _real_part(value: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from bestofn.verifiers import calibration
@@ -13,6 +14,7 @@ THE_UNIT_IS_MISSING = 0.6
 GUESSED = calibration.GUESSED_EXTRACTIONS  # extraction methods that found no mark of the answer
 
 
+@lru_cache(maxsize=4_096)
 def confidence(outcome: Outcome, method: str, extraction: str) -> float:
     """Return the confidence of an outcome, from 0 to 1. Undecided findings have confidence 0."""
     if outcome == "abstain":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
+from bestofn.builders.formats.lazy_regex import hinted_regex, regex
 
 _NAMES = {
     "dollar": r"\\\$|\bUSD\b|\bdollars?\b",
@@ -17,7 +17,7 @@ _NAMES = {
 }
 _CURRENCIES = [(name, regex(pattern, re.IGNORECASE)) for name, pattern in _NAMES.items()]
 _BARE_DOLLARS = regex(r"\s*\$\s*\d[\d,.]*\s*")
-_HINT = regex(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|yen|rupee|franc|peso|pounds|Rs", re.IGNORECASE)
+_HINT = hinted_regex(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|yen|rupee|franc|peso|pounds|Rs", re.IGNORECASE)
 
 
 def currencies(text: str) -> frozenset[str]:

@@ -21,8 +21,10 @@ class Cursor:
 
     def peek(self, ahead: int = 0) -> Token:
         """Return the token ``ahead`` places after the current one. The position does not change."""
-        at = self.at + ahead
-        return self.tokens[at] if at < len(self.tokens) else self.tokens[-1]
+        try:
+            return self.tokens[self.at + ahead]
+        except IndexError:
+            return self.tokens[-1]
 
     def take(self) -> Token:
         """Return the current token and move to the next one."""

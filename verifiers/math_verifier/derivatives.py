@@ -19,7 +19,7 @@ def derivative(node: Node, name: str, order: int = 1) -> Node:
     if order > MOST_ORDER:
         raise Unsupported("a derivative of high order")
     for _ in range(order):
-        if sum(1 for _ in walk(node)) > MOST_NODES:
+        if len(walk(node)) > MOST_NODES:
             raise Unsupported("the derivative of a large expression")
         node = _derivative(node, name)
     return node

@@ -6,8 +6,8 @@ whether a unit is required.
 
 from __future__ import annotations
 
-from bestofn.verifiers.math_verifier.arithmetic import Intractable, small
-from bestofn.verifiers.math_verifier.nodes import Node, Number
+from bestofn.verifiers.math_verifier.arithmetic import Intractable
+from bestofn.verifiers.math_verifier.nodes import Node, Number, small
 from bestofn.verifiers.math_verifier.rules.bases import numeral
 from bestofn.verifiers.math_verifier.rules.conditional import conditional
 from bestofn.verifiers.math_verifier.rules.listings import collection, matrix

@@ -39,6 +39,8 @@ def final_answer(text: str) -> Answer:
 
 def _first_problem(text: str) -> tuple[str, bool]:
     """Return the text before a second problem that the model invented, and whether the model also answered it."""
+    if "\n" not in text:
+        return text, False
     examined = 0
     for following in _NEXT_PROBLEM.finditer(text):
         start = following.start()

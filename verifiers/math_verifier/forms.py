@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bestofn.verifiers.math_verifier.arithmetic import is_constant
-from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, RELATIONS, Apply, Node, Number, Symbol, Text, head, walk
+from bestofn.verifiers.math_verifier.nodes import (
+    COLLECTIONS,
+    PLUS_MINUS,
+    RELATIONS,
+    Apply,
+    Node,
+    Number,
+    Symbol,
+    Text,
+    head,
+    heads,
+)
 
 Kind = Literal[
     "number", "expression", "quantity", "collection", "set of reals", "matrix", "equation", "inequality", "numeral",
@@ -68,7 +79,7 @@ def is_value(node: Node) -> bool:
 
 def has_both_signs(node: Node) -> bool:
     """Return whether a part of ``node`` is ± or ∓."""
-    return any(head(part) in ("pm", "mp") for part in walk(node))
+    return not heads(node).isdisjoint(PLUS_MINUS)
 
 
 def _is_mathematics(node: Node) -> bool:

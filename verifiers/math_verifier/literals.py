@@ -16,6 +16,8 @@ def number(literal: str) -> Number:
 
     Raises ``Unsupported`` if the absolute value of the exponent exceeds 5000.
     """
+    if literal.isdecimal():
+        return Number(int(literal))
     mantissa, _, exponent = literal.replace(",", "").lower().partition("e")
     whole, point, digits = mantissa.partition(".")
     shift = int(exponent) if exponent else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, walk
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, heads
 
 MAX_SIDE = 12
 AXES = ("i", "j", "k")
@@ -45,7 +45,7 @@ def components(node: Node) -> Rows | None:
 
 def worked_out(node: Node) -> Rows | None:
     """Return the rows of a sum, product or multiple of matrices; None for other trees or sizes that do not match."""
-    if not isinstance(node, Apply) or not any(head(part) == "matrix" for part in walk(node)):
+    if not isinstance(node, Apply) or "matrix" not in heads(node):
         return None
     if node.head == "matrix":
         return rows(node)

@@ -6,7 +6,6 @@ the collections ``, () [] (] [) {} union matrix`` (a bare list is ``,``), ``unit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -49,16 +48,33 @@ Node: TypeAlias = Number | Symbol | Text | Apply
 
 COLLECTIONS = frozenset({",", "()", "[]", "(]", "[)", "{}"})
 RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in"})
+PLUS_MINUS = frozenset({"pm", "mp"})
+MAX_NODES = 2_000
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """Iterate over ``node`` and all nodes below it."""
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, Apply):
-            stack.extend(node.args)
+def walk(node: Node) -> list[Node]:
+    """Return ``node`` and all nodes below it; each level of the tree comes before the next one."""
+    nodes = [node]
+    for part in nodes:  # the loop also visits the nodes that it appends
+        if isinstance(part, Apply):
+            nodes += part.args
+    return nodes
+
+
+def small(node: Node) -> bool:
+    """Return whether the tree has at most ``MAX_NODES`` nodes."""
+    nodes = [node]
+    for part in nodes:  # the loop also visits the nodes that it appends
+        if isinstance(part, Apply):
+            nodes += part.args
+            if len(nodes) > MAX_NODES:
+                return False
+    return True
+
+
+def heads(node: Node) -> set[str]:
+    """Return the heads of all nodes of the tree that have one."""
+    return {part.head for part in walk(node) if isinstance(part, Apply)}
 
 
 def symbols(node: Node) -> frozenset[str]:

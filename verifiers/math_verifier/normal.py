@@ -93,10 +93,12 @@ def _latex(text: str) -> str:
     """Return ``text`` after removing LaTeX layout commands and unifying equivalent commands."""
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
-    text = _THOUSANDS.sub("", text)
+    if "\\," in text or "\\!" in text or "\\;" in text or "{,}" in text:
+        text = _THOUSANDS.sub("", text)
     if "circ" in text or "degree" in text:
         text = _DEGREES.sub(r"^\\circ ", text)
-    text = _GLUED.sub(r"\\\1 ", text)
+    if "quad" in text:
+        text = _GLUED.sub(r"\\\1 ", text)
     text = _COMMAND.sub(lambda m: _SPELLINGS.get(m[0], m[0]), text)
     if "\\prime" in text:
         text = _PRIME_POWER.sub(lambda m: "'" * m[0].count("\\prime"), text)

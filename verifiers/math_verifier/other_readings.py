@@ -21,6 +21,7 @@ _DOZENS = regex(r"(?<![\d.,])(\d{1,6})(?:\s|~|\\[ ,;]|\\(?:text|mathrm|mbox)\s*\
 _DASH = regex(r"(?<=[A-Za-z:*])\s+[-–—]\s+(?=\\?\$?\d)")
 _GROUPED = regex(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+)(?!\d|\.\d)")
 _DECIMAL_COMMA = regex(r"(?<=\d),(?=\d)")
+_IMAGINARY = regex(r"j\b")
 _LOG = regex(r"\\?\blog(?:_\{?10\}?|(?!_))(?![A-Za-z])")
 
 
@@ -36,10 +37,12 @@ def other_readings(text: str) -> Iterator[Node]:
 def _spellings(text: str) -> list[str]:
     others: list[str] = []
     if len(text) <= LONGEST:
-        others = [_DOZENS.sub(lambda match: str(12 * int(match[1])), text), _DASH.sub(" ", text)]
+        others = [_DOZENS.sub(lambda match: str(12 * int(match[1])), text)] if "doz" in text.lower() else []
+        others += [_DASH.sub(" ", text)]
         others += [_LOG.sub(base, text) for base in (r"\\log_{10}", r"\\ln ")] if "log" in text else []
-        others += [_GROUPED.sub(lambda match: match[1].replace(".", ""), text), _DECIMAL_COMMA.sub(".", text)]
+        others += [_GROUPED.sub(lambda match: match[1].replace(".", ""), text)] if "." in text else []
+        others += [_DECIMAL_COMMA.sub(".", text)] if "," in text else []
     if len(text) <= SHORT:
         bare = text.strip(" $.")
-        others += [bare.rstrip("!"), re.sub(r"j\b", "i", bare), bare.replace(":", "-"), _PREFIX.sub("", bare)]
+        others += [bare.rstrip("!"), _IMAGINARY.sub("i", bare), bare.replace(":", "-"), _PREFIX.sub("", bare)]
     return [other for other in dict.fromkeys(others) if other and other not in (text, text.strip(" $."))]

@@ -6,7 +6,7 @@ import re
 
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.arithmetic import is_constant
-from bestofn.verifiers.math_verifier.nodes import Node, Number, Symbol, head, walk
+from bestofn.verifiers.math_verifier.nodes import Node, Number, Symbol, head, heads
 from bestofn.verifiers.math_verifier.normal import normal
 
 _ARITHMETIC = frozenset(
@@ -42,7 +42,7 @@ def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: st
 
 def _functions(node: Node) -> bool:
     """Return whether a tree contains a trigonometric function."""
-    return any(head(part) in _TRIGONOMETRIC for part in walk(node))
+    return not heads(node).isdisjoint(_TRIGONOMETRIC)
 
 
 def _is_plain_fraction(node: Node) -> bool:

@@ -216,7 +216,7 @@ def relate(asked: str, given: str) -> Relation:
 def convert(value: int | float | Fraction, given: str, asked: str) -> float | None:
     """Return ``value`` converted from the unit ``given`` to the unit ``asked``, or None if it cannot be converted."""
     ours, theirs = known(asked), known(given)
-    if ours is None or theirs is None:
+    if ours is None or theirs is None or ours.dimensionality != theirs.dimensionality:
         return None
     registry = _registry()
     try:

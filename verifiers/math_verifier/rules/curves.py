@@ -24,8 +24,12 @@ def difference(left: Node, right: Node) -> Node:
 def proportional(left: Node, right: Node, signed: bool) -> bool | None:
     """Return whether left = c·right for a constant c ≠ 0 (c > 0 if ``signed``), or None if undecided.
 
-    The decision is based on the values at fixed points.
+    The decision is based on the coefficients of expressions of degree 1, and on the values of others at fixed points.
     """
+    ours, theirs = coefficients(left), coefficients(right)
+    if ours and theirs:
+        ratio = _ratio(ours, theirs)
+        return ratio != 0 and (not signed or ratio > 0)
     names = symbols(left) | symbols(right)
     ratios: list[Value] = []
     for trial in range(1, ENOUGH + 1):
@@ -51,11 +55,69 @@ def proportional(left: Node, right: Node, signed: bool) -> bool | None:
 def same_solutions(left: Node, right: Node) -> bool | None:
     """Return whether left = 0 and right = 0 have the same solutions, or None if undecided.
 
-    Solutions of each are computed at fixed points with the secant method and put into the other equation.
+    Two equations of degree 1 are compared by their coefficients. For other equations, solutions of each are computed at
+    fixed points with the secant method and put into the other equation.
     """
+    ours, theirs = coefficients(left), coefficients(right)
+    if ours and theirs:
+        return _ratio(ours, theirs) != 0
     names = sorted((symbols(left) | symbols(right)) - CONSTANTS.keys())
     forward = _contained(left, right, names)
     return forward if forward is not None and _contained(right, left, names) == forward else None
+
+
+def coefficients(node: Node) -> dict[str, Fraction]:
+    """Return the coefficients of an expression of degree 1 with the constant term as ``""``.
+
+    The result is empty for other expressions, and for those with decimals or named constants, which may be rounded.
+    """
+    terms = _terms(node)
+    return {} if terms is None or not any(terms[name] for name in terms if name) else terms
+
+
+def _terms(node: Node) -> dict[str, Fraction] | None:
+    if isinstance(node, Number):
+        return {"": Fraction(node.value)} if node.place is None else None
+    if isinstance(node, Symbol):
+        return None if node.name in CONSTANTS else {node.name: Fraction(1)}
+    if not isinstance(node, Apply) or node.head not in ("+", "neg", "*", "/"):
+        return None
+    first, *others = [_terms(part) for part in node.args]
+    if node.head == "neg":
+        return _scaled(first, Fraction(-1))
+    for part in others:
+        first = _added(first, part) if node.head == "+" else _multiplied(first, part, divide=node.head == "/")
+    return first
+
+
+def _scaled(terms: dict[str, Fraction] | None, factor: Fraction) -> dict[str, Fraction] | None:
+    return None if terms is None else {name: value * factor for name, value in terms.items()}
+
+
+def _added(left: dict[str, Fraction] | None, right: dict[str, Fraction] | None) -> dict[str, Fraction] | None:
+    if left is None or right is None:
+        return None
+    return {name: left.get(name, Fraction(0)) + right.get(name, Fraction(0)) for name in left.keys() | right.keys()}
+
+
+def _multiplied(
+    left: dict[str, Fraction] | None, right: dict[str, Fraction] | None, divide: bool
+) -> dict[str, Fraction] | None:
+    """Return the product or the quotient, or None if it has not degree 1."""
+    if left is None or right is None:
+        return None
+    if right.keys() == {""} and (right[""] or not divide):
+        return _scaled(left, 1 / right[""] if divide else right[""])
+    return _scaled(right, left[""]) if left.keys() == {""} and not divide else None
+
+
+def _ratio(ours: dict[str, Fraction], theirs: dict[str, Fraction]) -> Fraction:
+    """Return the ratio of the coefficients of two expressions of degree 1, or 0 if they are not proportional."""
+    name = next(name for name, value in ours.items() if name and value)
+    ratio = theirs.get(name, Fraction(0)) / ours[name]
+    names = ours.keys() | theirs.keys()
+    proportionate = all(theirs.get(each, Fraction(0)) == ratio * ours.get(each, Fraction(0)) for each in names)
+    return ratio if proportionate else Fraction(0)
 
 
 def _contained(left: Node, right: Node, names: list[str]) -> bool | None:

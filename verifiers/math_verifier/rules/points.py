@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from fractions import Fraction
+from functools import lru_cache
 
 from bestofn.verifiers.math_verifier.arithmetic import Intractable, Undefined, evaluate
 from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES, EXACT, Value
@@ -20,10 +21,12 @@ _PRIME = 997
 
 def sample(names: frozenset[str], region: int, trial: int) -> dict[str, Fraction | int]:
     """Return one rational value per variable, from ``region``. Equal arguments give equal values."""
-    return {name: _value(zlib.crc32(f"{name}/{trial}".encode()), region) for name in names if name not in CONSTANTS}
+    return {name: _value(name, region, trial) for name in names if name not in CONSTANTS}
 
 
-def _value(hashed: int, region: int) -> Fraction | int:
+@lru_cache(maxsize=4_096)
+def _value(name: str, region: int, trial: int) -> Fraction | int:
+    hashed = zlib.crc32(f"{name}/{trial}".encode())
     if region == WHOLE:
         return 7 + hashed % 23
     if region == BELOW_ONE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice, product
 
-from bestofn.verifiers.math_verifier.nodes import RELATIONS, Apply, Node, head, walk
+from bestofn.verifiers.math_verifier.nodes import PLUS_MINUS, RELATIONS, Apply, Node, head, heads
 from bestofn.verifiers.math_verifier.rules.listings import unordered
 from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
 
@@ -23,7 +23,7 @@ def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) ->
 
 def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one contains ±, otherwise return None. The trees are equal if they have the same values."""
-    if not any(head(part) in ("pm", "mp") for node in (reference, candidate) for part in walk(node)):
+    if heads(reference).isdisjoint(PLUS_MINUS) and heads(candidate).isdisjoint(PLUS_MINUS):
         return None
     left, right = both_signs(reference), both_signs(candidate)
     if len(left) == len(right) == 1:
@@ -47,7 +47,7 @@ def both_signs(node: Node) -> list[Node]:
         return [value for item in node.args for value in both_signs(item)]  # type: ignore[union-attr]
     if head(node) in RELATIONS and head(node.args[-1]) != "":  # type: ignore[union-attr]
         return both_signs(node.args[-1])  # type: ignore[union-attr]
-    if not any(head(part) in ("pm", "mp") for part in walk(node)):
+    if heads(node).isdisjoint(PLUS_MINUS):
         return [node]
     return [_with_sign(node, 1), _with_sign(node, -1)]
 
