@@ -54,11 +54,11 @@ class AuditItem:
 
     @property
     def answer_hash(self) -> str:
-        """A hash of the answer."""
+        """A hash of the candidate's messages, which shows whether a later run has the same answer."""
         return answer_hash(self.row["candidates"][0])
 
     def disagrees(self, source: str) -> bool:
-        """Return whether the opinion of ``source`` contradicts the verdict."""
+        """Return whether the opinion of ``source`` contradicts the verdict; False if ``source`` gave no opinion."""
         return self.opinions.get(source) == ("right" if self.outcome == "fail" else "wrong")
 
 
@@ -165,7 +165,10 @@ def _hash(*parts: object) -> bytes:
 
 
 def _halves(population: Mapping[tuple[str, str], int], size: int) -> dict[str, int]:
-    """Return the number of items per outcome: one half each, and more if the other outcome has fewer verdicts."""
+    """Return the number of items per outcome: half of ``size`` each.
+
+    If one outcome has too few verdicts, the other outcome gets more items.
+    """
     totals = {name: sum(count for key, count in population.items() if key[0] == name) for name in AUDITED}
     fails = min(totals["fail"], max(size // 2, size - totals["pass"]))
     return {"fail": fails, "pass": min(totals["pass"], size - fails)}
@@ -207,7 +210,7 @@ def _figures(sample: AuditSample, source: str) -> OpinionJson:
 
 
 def _error_rate(sample: AuditSample, source: str, outcome: str, splits: Sequence[str]) -> ErrorRateJson:
-    """Return the weighted share of contradicted verdicts.
+    """Return the weighted share of verdicts with ``outcome`` that ``source`` contradicts, with its interval.
 
     The interval is Wilson's, with the effective sample size of Kish (1965). This size is the square of the sum of the
     weights, divided by the sum of their squares.
@@ -246,7 +249,10 @@ def read_figures(run: Path) -> list[OpinionJson]:
 
 
 def with_opinions(sample: AuditSample, source: str, opinions: Mapping[str, Opinion]) -> AuditSample:
-    """Return ``sample`` with the opinions of ``source``, by item id. Opinions about other items are ignored."""
+    """Return ``sample`` with the ``opinions`` of ``source``, which map the id of an item to the opinion about it.
+
+    Opinions about other items are ignored.
+    """
     items = [
         replace(item, opinions={**item.opinions, source: opinions[item.id]}) if item.id in opinions else item
         for item in sample.items

@@ -1,7 +1,7 @@
 """Selects the best answers of each query of a run. ``bestofn best`` prints them.
 
-A verdict decides before the score: answers that passed are first, then undecided ones, then answers that failed. Within
-these groups, the highest score is first, and equal scores keep the order of sampling.
+Answers are sorted by verdict first: passed answers, then undecided ones, then failed ones. Within these groups, the
+highest score is first, and equal scores keep the order of sampling.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compares the judge of a run with the second opinions of an audit: agreement, calibration and biases.
 
-``bestofn audit`` prints the report. The labels are the opinions of a person or of another verifier. Only verdicts that
-a judge gave count.
+``bestofn audit`` prints the report. The labels are the opinions of a person or of another verifier. Verdicts of other
+verifiers are not counted.
 """
 
 from __future__ import annotations

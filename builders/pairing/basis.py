@@ -1,9 +1,8 @@
-"""The basis of a pair whose candidates lack verdicts: nothing, the scores, or the models.
+"""The basis of a preference pair: the verdicts of its two sides, their scores, or the models that wrote them.
 
 Most pairings make verified pairs: the chosen side passed and the rejected side failed. A pairing that is marked with
-``relies_on`` may also pair candidates without such verdicts. ``stages.pair`` checks each pair with ``is_valid_pair``
-and records its basis. The tables, the report and the card show it, so that nobody takes an unverified pair for a
-verified one.
+``relies_on`` may also pair other candidates. ``stages.pair`` checks each pair with ``is_valid_pair`` and records its
+basis. The tables, the report and the card show this basis, so that nobody takes an unverified pair for a verified one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,10 @@ PairingT = TypeVar("PairingT", bound=Callable[..., object])
 
 
 def relies_on(basis: Basis) -> Callable[[PairingT], PairingT]:
-    """Mark a pairing: it may make pairs that no verdict decides, on the basis ``basis``."""
+    """Return a decorator that marks a pairing: it may make pairs that no verdict decides, on this ``basis``.
+
+    Raises ``ValueError`` if ``basis`` is unknown.
+    """
     if basis not in get_args(Basis):
         raise ValueError(f"basis is {basis!r}; expected one of {', '.join(get_args(Basis))}")
 
@@ -36,7 +38,7 @@ def relies_on(basis: Basis) -> Callable[[PairingT], PairingT]:
 
 
 def basis_of(pairing: Pairing) -> Basis:
-    """Return what ``pairing`` relies on; ``verdicts`` if it is not marked."""
+    """Return the basis with which ``pairing`` is marked; ``verdicts`` if it is not marked."""
     marked = pairing.func if isinstance(pairing, functools.partial) else pairing
     return getattr(marked, "basis", VERIFIED)
 

@@ -1,7 +1,7 @@
 """The rules of every pairing strategy: which candidates may be used for training, and which two may form a pair.
 
 ``teachable`` is the rule for a single candidate. The pairing strategies and the tables ``kto`` and ``sft``
-(``builders.tables.training_views``) use it.
+(``builders.tables.training_views``) use this rule.
 """
 
 from __future__ import annotations
@@ -118,10 +118,10 @@ def usable_candidates(judged: Sequence[Judged], rules: PairRules) -> list[Judged
 
 
 def settled(judged: Sequence[Judged]) -> list[Judged]:
-    """Return the candidates whose verdict agrees with those on equal answers.
+    """Return the candidates whose verdict is not contradicted by the verdict on an equal answer.
 
-    An answer with both ``pass`` and ``fail`` is left out. If an answer has one of these, its candidates without a
-    verdict are left out, because a score must not decide against the verdict.
+    Candidates with equal messages that got both ``pass`` and ``fail`` are left out. A candidate without such a verdict
+    is left out if an equal answer has one, because a score must not decide against a verdict.
     """
     traces = [renumbered(one.candidate.messages) for one in judged]
     decided = {trace_text(one) for one in judged if one.verdict.outcome in ("pass", "fail")}
@@ -166,7 +166,7 @@ def messages_length(messages: Iterable[Message]) -> int:
 
 
 def length_of(judged: Judged) -> int:
-    """Return the number of characters in the texts of a candidate. The figures of length bias use the same number."""
+    """Return the number of characters in the texts of a candidate. The figures of length bias use this length, too."""
     return messages_length(judged.candidate.messages)
 
 
@@ -242,7 +242,7 @@ def _same_answer(good: Judged, bad: Judged) -> bool:
 
 
 def distinct_texts(judged: Iterable[Judged], *outcomes: Outcome) -> list[Judged]:
-    """Return the candidates with these outcomes, highest score first. Of equal texts, only the first is kept."""
+    """Return the candidates with one of ``outcomes``, highest score first. Of equal texts, only the first is kept."""
     first: dict[str, Judged] = {}
     with_outcome = [one for one in judged if one.verdict.outcome in outcomes]
     for one in sorted(with_outcome, key=lambda one: (-score_of(one), one.candidate.index)):

@@ -1,8 +1,8 @@
 """Pairing strategies for candidates that no verdict decides: by the scores of a reward, or by the generating model.
 
-Where verdicts exist, they decide before the score: a pass is never rejected by score, and a fail is never chosen.
-Candidates with the verdict ``error`` are in no pair. Every other rule of ``pairing.rules`` applies. The pairs are
-marked as unverified (``pairing.basis``).
+A verdict has priority over the score: a pass is never rejected by score, and a fail is never chosen. Candidates with
+the verdict ``error`` are in no pair. Every other rule of ``pairing.rules`` applies. The pairs are marked as unverified
+(``pairing.basis``).
 
     by_score                     the best candidate by score against the worst
     best_vs_random_by_score      the best candidate by score against random worse ones (Zephyr, Tülu 3)
@@ -39,7 +39,7 @@ REJECTED_FIRST: Mapping[Outcome, int] = {"fail": 0, "abstain": 1}
 
 @relies_on("scores")
 def by_score(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1) -> Iterator[Pair]:
-    """Yield the candidate with the highest score against those with the lowest scores, with a positive margin."""
+    """Yield pairs of the highest-scored candidate and the lowest-scored candidates, with positive margins."""
     pairs = _pairs_of_best(judged, rules)
     yield from first_pairs(pairs, lambda pair: _order(pair, score_of), pairs_per_query, "by_score")
 
@@ -48,7 +48,7 @@ def by_score(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_qu
 def best_vs_random_by_score(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Yield the candidate with the highest score against random candidates with lower scores (arXiv:2310.16944)."""
+    """Yield pairs of the highest-scored candidate and random candidates with lower scores (arXiv:2310.16944)."""
     for pair in shuffled(_pairs_of_best(judged, rules), seed)[:pairs_per_query]:
         yield pair_of(pair, "best_vs_random_by_score")
 
@@ -90,11 +90,12 @@ def delta(
     pairs_per_query: int = 1,
     seed: int = 0,
 ) -> Iterator[Pair]:
-    """Yield random candidates of the stronger model against random candidates of a weaker model (arXiv:2507.06187).
+    """Yield random pairs of the stronger model (chosen) and a weaker model (rejected). See arXiv:2507.06187.
 
     ``chosen`` and ``rejected`` are the roles of the two models (``provider=[strong,weak]``). The first model of the
-    list has the role ``sample``. None means any other model. No pair has a chosen fail and a rejected pass.
-    ``verdicts="agree"`` also omits the pairs of a pass and a fail, so that no pair teaches what the verdicts teach.
+    list has the role ``sample``. ``rejected=None`` means any other model. No pair has a chosen fail and a rejected
+    pass. ``verdicts="agree"`` also omits the pairs of a pass and a fail, so that no pair teaches what the verdicts
+    teach.
     """
     usable = distinct_texts(usable_candidates(judged, rules), "pass", "fail", "abstain")
     strong = [one for one in usable if one.candidate.arm == chosen]
@@ -116,7 +117,7 @@ def _scored_pairs(judged: Sequence[Judged], rules: PairRules) -> list[PairSides]
 
 
 def _pairs_of_best(judged: Sequence[Judged], rules: PairRules) -> list[PairSides]:
-    """Return the pairs whose chosen side is the best candidate that may be chosen."""
+    """Return the allowed pairs of one chosen candidate: the best one that has any allowed pair."""
     pairs = _scored_pairs(judged, rules)
     best = min(pairs, key=lambda pair: (_order(pair, score_of), tie_break_key(*pair)), default=None)
     return [pair for pair in pairs if best and pair[0] is best[0]]

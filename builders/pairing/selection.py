@@ -13,7 +13,10 @@ from bestofn.builders.records import Pair
 def first_pairs(
     pairs: Iterable[PairSides], order: Callable[[PairSides], tuple[float, ...]], count: int, reason: str
 ) -> Iterator[Pair]:
-    """Yield the first ``count`` pairs in the given order. The texts decide ties."""
+    """Yield the records of the first ``count`` pairs in ascending ``order``. The texts decide ties.
+
+    ``reason`` is the name of the strategy, which each record contains.
+    """
     for pair in sorted(pairs, key=lambda pair: (order(pair), tie_break_key(*pair)))[:count]:
         yield pair_of(pair, reason)
 
@@ -24,7 +27,7 @@ def with_positive_margin(pairs: Iterable[PairSides]) -> list[PairSides]:
 
 
 def shuffled(pairs: Iterable[PairSides], seed: int) -> list[PairSides]:
-    """Return the pairs in an order that depends only on ``seed`` and their texts."""
+    """Return the pairs in a random order that depends only on ``seed`` and the texts of the pairs."""
     ordered = sorted(pairs, key=lambda pair: tie_break_key(*pair))
     seeded_random(ordered, str(seed)).shuffle(ordered)
     return ordered
@@ -38,5 +41,5 @@ def seeded_random(pairs: Sequence[PairSides], seed: str) -> random.Random:
 
 
 def pair_of(sides: PairSides, reason: str) -> Pair:
-    """Return the record of one pair."""
+    """Return the record of one pair: the indices of both sides, the margin, and ``reason``, the strategy's name."""
     return Pair(sides[0].candidate.index, sides[1].candidate.index, stored_margin(sides), reason)

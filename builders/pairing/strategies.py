@@ -60,7 +60,7 @@ def hard_negative(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_
 def verified_vs_refuted(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Yield random passes against random fails. Scores are ignored. All candidates are used about equally often."""
+    """Yield random pairs of a pass and a fail. Scores are ignored. All candidates are used about equally often."""
     pairs = shuffled(_candidate_pairs(judged, rules), seed)
     uses: dict[int, int] = {}
     for _ in range(min(pairs_per_query, len(pairs))):
@@ -91,13 +91,13 @@ def shortest_pass(
 
 
 def all_pairs(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 64) -> Iterator[Pair]:
-    """Yield every pass against every fail with a positive margin, largest margin first, up to ``pairs_per_query``."""
+    """Yield all pairs of a pass and a fail with a positive margin, largest margin first, up to ``pairs_per_query``."""
     pairs = with_positive_margin(_candidate_pairs(judged, rules))
     yield from first_pairs(pairs, lambda pair: (-margin_of(pair),), pairs_per_query, "all_pairs")
 
 
 def ladder(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 3) -> Iterator[Pair]:
-    """Yield the highest-scored pass against ``pairs_per_query`` fails, evenly spaced in the order of their scores."""
+    """Yield pairs of the highest-scored pass and ``pairs_per_query`` fails, evenly spaced in the order of scores."""
     chosen, rejected = eligible_sides(judged, rules)
     pairs = with_positive_margin(allowed_pairs(chosen[:1], rejected, rules))
     by_rejected_score = sorted(pairs, key=lambda pair: (score_of(pair[1]), tie_break_key(*pair)))
@@ -108,11 +108,11 @@ def ladder(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_quer
 def length_balanced(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Yield random pairs of equal length first, then pairs whose chosen side is the longer and the shorter one in turn.
+    """Yield random pairs of equal length first, then pairs whose chosen side is alternately longer and shorter.
 
     Pairs of unequal length are used only if a query has both directions: a pass that is longer than a fail, and a pass
-    that is shorter than a fail. ``seed`` and the texts decide which direction is first. Queries whose sides always
-    differ in one direction give no pairs, because their pairs would teach a preference for length.
+    that is shorter than a fail. ``seed`` and the texts decide which direction is first. A query with only one direction
+    gives no such pairs, because they would teach a preference for length.
     """
     pairs = shuffled(_candidate_pairs(judged, rules), seed)
     longer = [pair for pair in pairs if length_of(pair[0]) > length_of(pair[1])]

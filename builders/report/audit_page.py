@@ -1,6 +1,7 @@
 """Builds the audit page: the sampled answers with buttons, so that a person can mark each answer as right or wrong.
 
-The page works without a network, also from a file. It shows the verdict only after the person has marked the answer.
+The page needs no network and can be opened as a local file. It shows the verdict only after the person has marked the
+answer.
 """
 
 from __future__ import annotations

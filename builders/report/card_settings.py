@@ -31,7 +31,7 @@ class Candidates:
 
     @classmethod
     def read(cls, files: Sequence[Path]) -> Candidates:
-        """Read the table; it may have no file."""
+        """Read the candidates table in ``files``. Without files, both parts are empty."""
         found, last = cls(), None
         for row in _rows(files, ("query_id", "question", "split", "verifier_name")):
             if row["query_id"] != last and len(found.prompts) < PROMPTS:

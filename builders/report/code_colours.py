@@ -1,7 +1,7 @@
 """Shows source code as safe HTML with coloured keywords, strings, comments and numbers.
 
 ``report.safe_markdown`` uses this module. One regular expression per family of languages divides a text into tokens.
-The colours are less exact than those of Pygments, but take a twentieth of the time.
+The colours are less exact than those of Pygments, but need a twentieth of its time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Language:
 
     @classmethod
     def of(cls, comment: str, string: str, keywords: str) -> Language:
-        """Build a language; ``keywords`` are divided by spaces."""
+        """Build a language from patterns of comments and strings, and from ``keywords`` with spaces between them."""
         return cls(comment, string, frozenset(keywords.split()))
 
 

@@ -34,7 +34,7 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
 
 
 def over_budget(manifest: Row) -> str:
-    """Return a sentence with the amount by which the run exceeds its budget; "" if it does not."""
+    """Return a sentence with the amount by which the run exceeds its budget; "" if it does not exceed it."""
     last, budget = manifest.get("last_command") or {}, (manifest.get("config") or {}).get("budget_usd")
     paid = float(last.get("usd") or 0.0) + float(last.get("usd_before") or 0.0)
     if not last.get("usd") or budget is None or paid <= float(budget) * (1 + 1e-9):
@@ -54,9 +54,9 @@ def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _scores(figures: RunFigures) -> list[str]:
-    """Return a line with the scores of a run without verdicts of pass and fail; [] for other runs.
+    """Return a line with the mean score of a run without verdicts of pass and fail; [] for other runs.
 
-    Equal scores say nothing: ``reward=verification`` gives them to all answers without a verdict.
+    Returns [] also if all scores are equal: ``reward=verification`` gives one score to all answers without a verdict.
     """
     equal = figures.scores == figures.best_scores and not figures.scores.squares
     if figures.pass_at() or equal:

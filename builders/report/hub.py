@@ -318,7 +318,10 @@ def _is_owned(path: str) -> bool:
 
 
 def _place(files: Mapping[str, Path], folder: Path, *, plain: bool) -> None:
-    """Put ``files`` below ``folder``. With ``plain``, the conversations of the training tables are converted."""
+    """Link or copy ``files`` to their paths below ``folder``.
+
+    With ``plain``, the conversations of the training tables are converted to plain Arrow types.
+    """
     views: dict[str, list[str]] = {}
     for path in files:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -28,9 +28,9 @@ from bestofn.builders.tables.shards import nested
 class LiveState(TypedDict):
     """The state that the page requests every few seconds.
 
-    ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again.
-    ``parts`` is the number of parts of queries. ``ended`` is true if the server ends now. The three texts are safe
-    HTML; they are empty if the page has this ``version``.
+    ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again. The
+    queries are divided into ``parts`` parts. ``ended`` is true if the server ends now. The three texts are safe HTML;
+    they are empty if the page has this ``version``.
     """
 
     generation: int
@@ -55,7 +55,7 @@ class _Part(NamedTuple):
 class LiveReport:
     """The report of the run in ``folder``.
 
-    ``progress`` returns the progress. If it is None, the lock has the progress.
+    ``progress`` returns the progress of the build. If it is None, the progress is read from the lock of the folder.
     """
 
     def __init__(self, folder: Path, progress: Callable[[], JsonObject] | None = None) -> None:

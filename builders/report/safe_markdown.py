@@ -152,9 +152,9 @@ def _unboxed(source: str) -> str:
 
 
 def _next_formula(text: str, position: int) -> re.Match[str] | None:
-    """Return the next formula.
+    """Return the next formula in ``text`` from ``position`` on; None if there is none.
 
-    It looks for the first character of a formula, which is faster than ``FORMULA.search``.
+    A search for the first character of a formula comes first, because it is faster than ``FORMULA.search``.
     """
     starts = (FORMULA.match(text, start.start()) for start in FORMULA_START.finditer(text, position))
     return next(filter(None, starts), None)

@@ -31,7 +31,7 @@ def score_sentences(found: ScoreAnalysis) -> list[str]:
 
 
 def score_rows(found: ScoreAnalysis) -> ScoreTable:
-    """Return the table of the N sweep: score, gain, time and cost per k."""
+    """Return the table of the analysis by score: score, gain, time and cost per k."""
     heads = ["k", "score of the best", "95 %", "gain per sample", "seconds", "cost"]
     with_gold = found["gold"] is not None
     return ScoreTable(

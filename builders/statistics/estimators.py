@@ -1,8 +1,8 @@
 """Best-of-N estimators: pure functions over the candidates of one query, and curves over all queries.
 
 Every formula names its source. Estimates over subsets are unbiased: they average over all subsets of ``k`` candidates.
-``statistics.subsets`` has those that use scores or answers.
-The packages ``analysis`` and ``report`` and ``bestofn loop`` use this module.
+``statistics.subsets`` has the estimators that use scores or answers. The packages ``analysis`` and ``report`` and
+``bestofn loop`` use this module.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import math
 def wilson_interval(successes: float, trials: float, z: float = 1.959964) -> tuple[float, float]:
     """Return Wilson's score interval of a rate (Wilson 1927); (0, 1) if there are no trials. ``z`` is 1.96 for 95 %.
 
-    Weighted successes and an effective number of trials need not be whole numbers.
+    ``successes`` and ``trials`` may be fractions: weighted successes, and an effective number of trials.
     """
     if trials == 0:
         return (0.0, 1.0)

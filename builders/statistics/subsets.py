@@ -83,7 +83,10 @@ def check_k(n: int, k: int) -> None:
 
 @lru_cache(maxsize=64)
 def _subsets(n: int, k: int, most: int, seed: int) -> Integers:
-    """Return the subsets of ``k`` of ``n`` places, one row each, in ascending order; random ones beyond ``most``."""
+    """Return the subsets of ``k`` of ``n`` places, one row per subset, in ascending order.
+
+    If there are more than ``most`` subsets, ``most`` random ones are returned.
+    """
     if math.comb(n, k) <= most:
         return np.array(list(itertools.combinations(range(n), k)), np.int64)
     shuffled = np.random.default_rng(seed).random((most, n)).argsort(axis=1)

@@ -51,14 +51,14 @@ def member_of_list(feature: object) -> object | None:
 
 
 class _Parts(NamedTuple):
-    """The buffers of an array without the one that says which values are null, and the arrays of its members."""
+    """The parts of an Arrow array: its buffers without the validity bitmap, and its child arrays."""
 
     buffers: Sequence[object]
     children: Sequence[Column] | None = None
 
 
 def _parts(values: Sequence[object], feature: object, kind: DataType) -> _Parts | None:
-    """Return the parts of an array; None if its type is rare."""
+    """Return the parts of an array; None for a type that ``to_array`` passes on to ``pyarrow.array``."""
     pa = arrow()
     if (item := member_of_list(feature)) is not None:
         return _lists(cast("Sequence[Sequence[object] | None]", values), item, kind)
@@ -85,7 +85,7 @@ def json_text(value: object) -> str | None:
 
 
 def member(values: Sequence[Row | None], name: str) -> list[object]:
-    """Return the member ``name`` of each of ``values``; None for a value that is None or has no such member."""
+    """Return the value of the key ``name`` in each of ``values``; None if a value is None or lacks the key."""
     try:
         return list(map(operator.itemgetter(name), cast("Sequence[Row]", values)))
     except (KeyError, TypeError):

@@ -9,7 +9,7 @@ from bestofn.builders.redaction.secrets import without_known
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, atomically, without the credentials that this process has used.
+    """Write ``text`` to ``path`` atomically. Credentials that this process has used are masked.
 
     If the process is killed, the file has either its old or its new content.
     """

@@ -60,7 +60,7 @@ def other_attempts(candidate: Row) -> Iterator[Attempt]:
 def refused_attempt(now: Attempt) -> Attempt | None:
     """Return the dialogue that the candidate ``now`` replaced, because it ended in a refusal; None if there is none.
 
-    It has no verdict and no cost: the cost of both dialogues is in ``now``.
+    The returned attempt has no verdict and no cost, because ``now`` has the cost of both dialogues.
     """
     retry: JsonObject = _detail(now.candidate).get("retry") or {}
     messages = retry.get("refused_messages")

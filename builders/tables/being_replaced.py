@@ -20,9 +20,10 @@ POLL_S = 0.05
 
 
 def checked_again(check: Callable[[], None], out: Path, marker: Path) -> None:
-    """Call ``check``. If it raises ``DamagedFile`` and ``marker`` changes meanwhile, call it again.
+    """Call ``check``. If it raises ``DamagedFile`` and ``marker`` changes afterwards, call it again.
 
-    If another process works in the run folder ``out``, it may be about to replace ``marker``, so this waits for it.
+    If another process works in the run folder ``out``, it may be about to replace ``marker``. Then this function waits
+    for the change, at most ``LONGEST_S`` in total.
     """
     until = time.monotonic() + LONGEST_S
     while True:
@@ -36,7 +37,11 @@ def checked_again(check: Callable[[], None], out: Path, marker: Path) -> None:
 
 
 def _changes(marker: Path, before: bytes | None, out: Path, until: float) -> bool:
-    """Return whether ``marker`` no longer has the content ``before``, at the latest when the other process is done."""
+    """Wait until ``marker`` has other content than ``before``, and return True.
+
+    Returns False if the content is the same at the time ``until`` (``time.monotonic``), or when no other process works
+    in ``out``.
+    """
     while _content(marker) == before:
         if time.monotonic() >= until or not _is_written_by_another(out):
             return _content(marker) != before

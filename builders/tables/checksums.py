@@ -94,9 +94,9 @@ def read_marker(part: Path) -> dict[str, object] | None:
 
 
 def check_part(part: Path, *, wait: bool = True) -> None:
-    """Raise ``DamagedFile`` if the shard ``part`` or its marker is damaged, or does not belong to the other.
+    """Raise ``DamagedFile`` if the shard ``part`` or its marker is damaged, or if the two do not belong together.
 
-    With ``wait``, if another process replaces the shard, wait for it.
+    With ``wait``, if another process is replacing the shard, the check waits until this is done.
     """
     if wait:
         checked_again(lambda: check_part(part, wait=False), part.parent.parent, marker_of(part))

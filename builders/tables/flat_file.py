@@ -1,7 +1,7 @@
 """Writes the candidates in use as one flat Parquet file: the setting ``flat_file`` of a build.
 
-The documents read this file with pandas. It has the columns of the table ``candidates``, and one row per candidate:
-attempts that ``bestofn regenerate`` has replaced are left out. The metadata of its schema also has averages over the
+``pandas.read_parquet`` can read this file. It has the columns of the table ``candidates``, and one row per candidate.
+Attempts that ``bestofn regenerate`` has replaced are left out. The metadata of its schema also has averages over the
 rows.
 """
 

@@ -54,7 +54,7 @@ def file_side(file: Path) -> str:
 
 
 def rows_in(files: Iterable[Path]) -> int:
-    """Return the number of rows in all ``files``. Only the footers are read. Raises ``DamagedFile``."""
+    """Return the number of rows in ``files``, read from the footers. Raises ``DamagedFile`` if a file is damaged."""
     count = 0
     for file in files:
         with damage_named(file):

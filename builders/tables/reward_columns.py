@@ -14,7 +14,7 @@ from bestofn.builders.tables.query_row import EMPTY
 def with_reward_columns(parts: Sequence[str]) -> PublishedTable[CandidateRecord]:
     """Return the table with one more column ``reward_NAME`` per name in ``parts``, for this part of the score.
 
-    A name is left out if it is not an identifier or its column exists; ``reward_parts`` has all parts.
+    A name is left out if it is not an identifier or its column exists. The column ``reward_parts`` has all parts.
     """
     known = {column.name for column in COLUMNS}
     names = [name for name in parts if f"reward_{name}".isidentifier() and f"reward_{name}" not in known]

@@ -72,14 +72,14 @@ def nested_batches(
 
 
 def _rows_of(batch: RecordBatch, numbers: range) -> RecordBatch:
-    """Return some rows of ``batch``. Its method ``take`` loads code of 40 MB."""
+    """Return the rows ``numbers`` of ``batch``. ``RecordBatch.take`` is not used, because it loads code of 40 MB."""
     if numbers.step == 1:
         return batch
     return arrow().Table.from_batches([batch.slice(number, 1) for number in numbers], batch.schema)
 
 
 def _paths(columns: Members) -> list[str]:
-    """Return the paths of ``columns`` in a Parquet file."""
+    """Return the paths of ``columns`` in a Parquet file, in the form that ``pyarrow.parquet`` expects."""
     return [
         path
         for name, members in columns.items()
@@ -88,7 +88,7 @@ def _paths(columns: Members) -> list[str]:
 
 
 def _selected(features: Features, columns: Members) -> Features:
-    """Return the types of ``columns``."""
+    """Return the types of ``columns`` among ``features``."""
     selected: dict[str, object] = {}
     for name, members in columns.items():
         kind = features[name]

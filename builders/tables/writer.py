@@ -123,7 +123,10 @@ class ViewWriter:
             self._convert_records()
 
     def _add_records(self, query: QueryRow) -> int:
-        """Add the records of one query to the tables of ``data`` and of its side. Returns how many there are."""
+        """Add the records of one query to each table: to its side ``data``, or to its side ``train`` or ``test``.
+
+        Returns the number of added records.
+        """
         side, count = _side_of(query, self._settings.test_share), 0
         for (name, of_side), buffered in self._records.items():
             if of_side in ("data", side):
