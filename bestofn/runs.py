@@ -21,7 +21,7 @@ Tables = Any
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run in ``folder``. The tables are read when they are used."""
+    """A finished run in ``folder``. A table is read only when it is used."""
 
     folder: Path
 
@@ -48,7 +48,7 @@ class Run:
     def table(self, view: str) -> Tables:
         """Return the table ``view`` (``dpo``, ``kto``, ``sft``, …) as a ``datasets.DatasetDict``.
 
-        Sides without rows are left out, unless all are empty. Raises ``ConfigError`` if the run has no such table.
+        Splits without rows are left out, unless all are empty. Raises ``ConfigError`` if the run has no such table.
         """
         from datasets import Dataset, DatasetDict, load_dataset
 
@@ -68,27 +68,33 @@ class Run:
             return DatasetDict({file_side(written[0]): Dataset(rows)})
 
     def save_to_disk(self, folder: str | Path, *views: str) -> None:
-        """Save the tables ``views``, by default all, for ``datasets.load_from_disk``: one folder per table."""
+        """Save the tables ``views`` for ``datasets.load_from_disk``, one folder per table.
+
+        By default, all are saved.
+        """
         from bestofn.builders.tables.views import VIEWS
 
         for view in views or [name for name in VIEWS if any((self.folder / name).glob("*.parquet"))]:
             self.table(view).save_to_disk(str(Path(folder) / view))
 
     def inspect(self) -> dict[str, object]:
-        """Return the figures of the run: verified rates, pass@k with intervals, pairs and cost."""
+        """Return the figures of the run: verified rates, pass@k with confidence intervals, pairs and cost."""
         from bestofn.builders.analysis.figures_json import to_json
         from bestofn.builders.analysis.run_figures import figures_of_run
 
         return dict(to_json(figures_of_run(self.folder)))
 
     def report(self, page: str | Path | None = None) -> Path:
-        """Write the report as one HTML page and return its path; by default ``report.html`` in the folder."""
+        """Write the report as one HTML page and return its path. The default is ``report.html`` in the run's folder."""
         from bestofn.scripts.report import write
 
         return write(self.folder, Path(page) if page else self.folder / "report.html")
 
     def push(self, repo: str, **settings: Setting) -> None:
-        """Upload the run to the dataset ``repo`` of the Hugging Face Hub. ``settings`` are those of the group hub."""
+        """Upload the run to the dataset ``repo`` of the Hugging Face Hub.
+
+        ``settings`` are settings of the group ``hub``.
+        """
         from bestofn.builders.config.composition import compose, quoted
         from bestofn.builders.config.setting_words import settings_words
         from bestofn.scripts.push import push
@@ -109,7 +115,7 @@ def build(
 
     ``dataset`` is the name of a dataset, a file, or rows. ``settings`` are the settings of ``bestofn build``; nested
     ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. The same call
-    resumes an interrupted run, and requests nothing twice.
+    resumes an interrupted run and sends no answered request again.
     """
     from bestofn.builders.config.composition import check_settings, compose, public_words, quoted
     from bestofn.builders.config.objects import ObjectBuilder
@@ -134,10 +140,10 @@ def build(
 
 
 def pairs(dataset: str | Path | Iterable[Row], *, out: str | Path | None = None, **settings: Setting) -> Tables:
-    """Verify recorded answers and return their preference pairs as a ``datasets.DatasetDict``; no model is asked.
+    """Verify recorded answers and return their preference pairs as a ``datasets.DatasetDict``. No request is sent.
 
-    Each row has a question, a reference and a list of ``candidates``; other names of columns are set with
-    ``dataset={"columns": {...}}``. ``settings`` are those of ``build``.
+    Each row has a question, a reference and a list of ``candidates``. If the columns have other names, set
+    ``dataset={"columns": {...}}``. ``settings`` are the settings of ``build``.
     """
     return build(dataset, "recorded", out=out, **settings).dpo
 
@@ -154,7 +160,7 @@ def best_of(
     """Sample ``n`` answers to ``prompt`` and return them, best first: by verdict, then by score.
 
     ``answer`` is the known answer. Without it and without the setting ``verifier``, only the score decides. The samples
-    are kept in a run in ``runs/best_of``, so that the same call requests nothing again.
+    are stored in a run in ``runs/best_of``, so that the same call sends no request again.
     """
     from bestofn.builders.analysis.best_answers import best_answers
 
@@ -169,7 +175,10 @@ def best_of(
 
 
 def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) -> tuple[list[str], str]:
-    """Return (overrides that choose the dataset, its name for the folder). Rows are written to a JSON Lines file."""
+    """Return the overrides that choose the dataset, and its name for the folder.
+
+    Rows are written to a JSON Lines file.
+    """
     from bestofn.builders.config.choices import choice_of_file
     from bestofn.builders.config.composition import quoted
 
@@ -188,7 +197,7 @@ def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) 
 
 
 def _line(row: object) -> str:
-    """Return a row as a line of JSON. Raises ``ConfigError`` if it is no row."""
+    """Return a row as a line of JSON. Raises ``ConfigError`` if ``row`` is not a mapping."""
     if not isinstance(row, Mapping):
         raise ConfigError(
             f"a row is a {type(row).__name__}: {str(row)[:100]!r}; expected rows such as "
@@ -198,7 +207,7 @@ def _line(row: object) -> str:
 
 
 def _json_value(value: object) -> object:
-    """Return what represents ``value`` in JSON. Raises ``ConfigError`` for sets and bytes."""
+    """Convert ``value`` to a JSON type. Raises ``ConfigError`` for sets and bytes."""
     from bestofn.builders.sources.columns import plain
 
     if isinstance(value, Set | bytes):

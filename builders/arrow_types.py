@@ -24,7 +24,7 @@ from bestofn.builders.records import JsonObject
 class DataType(Protocol):
     """The type of a column: ``pyarrow.DataType``.
 
-    A list has a ``value_type``, an extension type a ``storage_type``, and a struct has fields.
+    Only a list type has ``value_type``, only an extension type has ``storage_type``, and only a struct type has fields.
     """
 
     value_type: DataType
@@ -43,7 +43,7 @@ class Field(Protocol):
 
 
 class Serialized(Protocol):
-    """Bytes in the memory of Arrow: ``pyarrow.Buffer``."""
+    """A buffer of bytes that Arrow owns: ``pyarrow.Buffer``."""
 
     def to_pybytes(self) -> bytes: ...
 
@@ -129,7 +129,10 @@ class Columns(dict[str, object]):
 
     @property
     def arrow_schema(self) -> Schema:
-        """The Arrow schema of these columns. Its metadata has the types in the form that datasets reads."""
+        """The Arrow schema of these columns.
+
+        Its metadata describes the types, so that ``datasets`` can restore them.
+        """
         if self._schema is not None:
             return self._schema
         pa = arrow()
@@ -180,7 +183,7 @@ def arrow() -> Any:
 
 
 def open_parquet(file: Path) -> ParquetFile:
-    """Open a Parquet file for reading. Use the result in a ``with`` block. Damaged pages raise an error."""
+    """Open a Parquet file for reading in a ``with`` block. Reading a damaged page raises an error."""
     return import_module("pyarrow.parquet").ParquetFile(file, page_checksum_verification=True)
 
 
@@ -203,7 +206,7 @@ def close_parquet_writer(writer: ParquetWriter, schema: Schema) -> None:
 
 @contextlib.contextmanager
 def parquet_writer(file: Path, schema: Schema) -> Generator[ParquetWriter]:
-    """Yield a writer of ``file``, which is closed with the metadata of ``schema`` after the block."""
+    """Yield a writer of ``file``. After the block, store the metadata of ``schema`` and close the file."""
     writer = open_parquet_writer(file, schema)
     try:
         yield writer
@@ -234,13 +237,16 @@ def write_stream(table: Table, file: Path) -> None:
 
 
 def read_stream(file: Path) -> Table:
-    """Return the table in ``file``, which has Arrow's stream format. Its data stays in the file (memory map)."""
+    """Return the table in ``file``, a file in Arrow's stream format. The file is memory-mapped and not loaded."""
     pa = arrow()
     return pa.ipc.open_stream(pa.memory_map(str(file))).read_all()
 
 
 def features_from(columns: Mapping[str, object]) -> Features:
-    """Return ``columns`` (column name -> type) as features. Types of this module and of ``datasets`` may be mixed."""
+    """Return ``columns`` (column name -> type) as one object.
+
+    It may mix types of this module and types of ``datasets``.
+    """
     own = {name: _described(kind) for name, kind in columns.items()}
     if None not in own.values():
         return Columns(columns)
@@ -250,7 +256,7 @@ def features_from(columns: Mapping[str, object]) -> Features:
 
 
 def features_of_schema(schema: Schema) -> Features:
-    """Return the features that are stored in the metadata of ``schema``."""
+    """Return the types of the columns, read from the metadata of ``schema``."""
     stored: JsonObject = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
     described: JsonObject = stored.get("info", {}).get("features") or {}
     columns = Columns({name: _from_described(kind) for name, kind in described.items()})
@@ -260,7 +266,10 @@ def features_of_schema(schema: Schema) -> Features:
 
 
 def _described(kind: object) -> object:
-    """Return ``kind`` as ``datasets`` stores it, or None if it contains a type that this module does not define."""
+    """Return the JSON form in which ``datasets`` stores the type ``kind``.
+
+    Return None if ``kind`` contains a type that this module does not define.
+    """
     if isinstance(kind, Value):
         return {"dtype": kind.dtype, "_type": "Value"}
     if isinstance(kind, Json):
@@ -275,7 +284,10 @@ def _described(kind: object) -> object:
 
 
 def _from_described(stored: object) -> object:
-    """Convert the output of ``_described`` to a type, or to None if this module does not define all types in it."""
+    """Convert the JSON form of a type (see ``_described``) to the type.
+
+    Return None if it contains a type that this module does not define.
+    """
     if not isinstance(stored, Mapping):
         return None
     described = cast("Mapping[str, object]", stored)

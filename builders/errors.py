@@ -1,4 +1,4 @@
-"""All errors that bestofn raises on purpose, their exit codes, and the two places where they are handled.
+"""All errors that bestofn raises on purpose, their exit codes, and the two functions that handle them.
 
     BestofnError
     ├── ConfigError            a setting is wrong; no request was sent (exit code 2)
@@ -81,7 +81,7 @@ class FolderInUse(MachineError):
 
 
 class DamagedFile(MachineError):
-    """A file of a run is damaged: truncated, changed, or exchanged for another one."""
+    """A file of a run is damaged: truncated, changed, or replaced by another file."""
 
     def __init__(self, file: Path, problem: str) -> None:
         self.file, self.problem = file, problem
@@ -104,7 +104,10 @@ class BudgetError(BestofnError):
 
 
 class IncompleteRun(BestofnError):
-    """The run has ended, but more candidates than ``max_error_share`` have no answer. The same command tries again."""
+    """The run has ended, but more candidates than ``max_error_share`` have no answer.
+
+    The same command requests the missing answers again.
+    """
 
     exit_code = 6
 
@@ -118,7 +121,7 @@ class JournalError(BestofnError):
 class ProviderError(BestofnError):
     """A request to a provider failed. ``status`` is the HTTP status, if there was a response.
 
-    ``cause`` is a short name of what happened. Summaries count failures by cause.
+    ``cause`` is a short name of the problem, such as ``timeout``. Summaries count failures by cause.
     """
 
     exit_code = 5
@@ -138,14 +141,14 @@ class AuthenticationError(ProviderError):
 
 
 class RequestError(ProviderError):
-    """The request itself is refused. A retry would fail in the same way, unless the service or its settings change."""
+    """The service refuses the request. A retry would fail too, unless the service or its settings change."""
 
     usual_cause = "request refused"
     repeated = False  # whether an earlier run has met the same refusal of the same sample
 
 
 class Forbidden(RequestError):
-    """The request is refused with the status 403, for example by a firewall that rejects the prompt."""
+    """The service refuses the request with the status 403, for example because a firewall rejects the prompt."""
 
 
 class PermanentRefusal(RequestError):
@@ -173,19 +176,19 @@ class ConnectionFailed(ProviderError):
 
 
 def kind_of(row_error: str) -> str:
-    """Return the type name in the error of a row, as ``RowFailure.message`` wrote it: ``ServiceError``."""
+    """Return the name of the error type in a text from ``RowFailure.message``, for example ``ServiceError``."""
     return row_error.partition(":")[0]
 
 
 def may_be_retried(row_error: str) -> bool:
-    """Return whether a later run should send the request again: a provider failed, but not permanently."""
+    """Return whether a later run should send the request again, because its failure may not be permanent."""
     return kind_of(row_error) in _RETRIED_LATER
 
 
 def names_failed_request(problem: str) -> bool:
     """Return whether ``problem`` contains the error of a request that a later run should send again.
 
-    A reward that consists of several rewards or requests puts their errors after its own words.
+    The error may follow other text, because a reward that combines others writes its own words before their errors.
     """
     return _FAILED_REQUEST.search(problem) is not None
 
@@ -218,13 +221,13 @@ EXTRAS = {  # package -> the extra of bestofn that installs it
 
 
 def require(package: str) -> None:
-    """Raise ``ModuleNotFoundError`` if ``package`` is not installed. ``package`` is not imported."""
+    """Raise ``ModuleNotFoundError`` if ``package`` is not installed. The check does not import ``package``."""
     if find_spec(package) is None:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 def missing_extra(error: object) -> str:
-    """Return the message to the user if ``error`` is about a missing package that an extra installs; otherwise ""."""
+    """Return the message that tells the user which extra of bestofn to install; "" if ``error`` has another reason."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package not in EXTRAS:
         return ""
@@ -239,7 +242,7 @@ def raise_if_it_stops_the_run(outcome: object) -> None:
 
 @dataclass(slots=True)
 class RowFailure:
-    """Holds the error that a ``row_boundary`` caught. ``error`` is None if no error was raised."""
+    """The error that a ``row_boundary`` caught. ``error`` is None if no error was raised."""
 
     error: Exception | None = None
 
@@ -253,7 +256,7 @@ class RowFailure:
 def row_boundary() -> Generator[RowFailure]:
     """Catch the failure of one row, so that the caller can store it as data. No other code catches row failures.
 
-    Errors that stop the run are raised again. Cancellation is not caught.
+    Errors that stop the run and cancellation are not caught.
 
         with row_boundary() as failure:
             return await verifier.verify(query, candidate)
@@ -285,8 +288,8 @@ _UNUSABLE_PATH = frozenset(
 def exit_on_error() -> Generator[None]:
     """On a ``BestofnError``, print its message and end the program with its exit code.
 
-    A missing optional package is handled like a ``ConfigError``, an unusable path like a ``MachineError``.
-    Other errors are not caught.
+    A missing optional package is handled like a ``ConfigError``, and a path that cannot be used like a
+    ``MachineError``. Other errors are not caught.
     """
     try:
         yield

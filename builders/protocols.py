@@ -120,9 +120,9 @@ def verified_by(verifier: Verifier | None, query: Query) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
-    """Calls of a model that one query may need after its candidates are sampled; for estimates of the cost.
+    """The calls of a model that one query may need after its candidates are sampled; used to estimate the cost.
 
-    ``expected`` and ``most`` are numbers of calls. ``max_tokens`` limits one reply.
+    ``expected`` is the likely number of calls and ``most`` the largest. ``max_tokens`` limits one reply.
     """
 
     sampler: Sampler
@@ -147,7 +147,7 @@ def planned_calls(caller: object, query: Query, candidates: int) -> Sequence[Pla
 
 @runtime_checkable
 class OpensInBackground(Protocol):
-    """An asynchronous context manager that can be entered before it is open, because opening takes long."""
+    """An asynchronous context manager whose block can start before the object is open, because opening takes long."""
 
     in_background: bool
 
@@ -156,7 +156,7 @@ class OpensInBackground(Protocol):
         ...
 
     def opening_state(self) -> str:
-        """Return what is done to open the object; "" if it is not being opened."""
+        """Return the current step of opening and its time so far; "" if the object is not being opened."""
         ...
 
 
@@ -186,15 +186,15 @@ class Workers(Protocol):
     async def call(self, function: Callable[..., Result], *args: object, timeout_s: float) -> Result:
         """Run ``function(*args)`` in a worker process and return its result.
 
-        Raises ``TimeoutError`` after ``timeout_s`` seconds, and ``MemoryError`` if a worker exceeds its memory limit.
-        Any other error of the workers themselves says nothing about the function.
+        Raises ``TimeoutError`` after ``timeout_s`` seconds, ``MemoryError`` if a worker exceeds its memory limit, and
+        every error of the function. If a worker process ends during a call, the call runs once more.
         """
         ...
 
 
 @runtime_checkable
 class Tools(Protocol):
-    """Tools and the simulated data that they read and change.
+    """Simulated tools, together with the data that they read and change.
 
     The configured object is a template: each candidate uses a copy that ``fresh`` returns.
     """
@@ -221,24 +221,30 @@ class Tools(Protocol):
 
 @runtime_checkable
 class User(Protocol):
-    """Plays the user of a dialogue whose query describes one."""
+    """Plays the user of a dialogue, for queries that describe a user."""
 
     def of_query(self, query: Query, sampler: Sampler) -> Callable[[Sequence[Message]], Awaitable[str | None]] | None:
-        """Return a function that replies to the messages of a dialogue; None if the query describes no user.
+        """Return a function that writes the user's next message; None if the query describes no user.
 
-        The function returns None when the user ends the dialogue. ``sampler`` is the model of the run, for a user that
-        has no other model.
+        The function takes the messages of the dialogue and returns None when the user ends it. ``sampler`` is the model
+        of the run; a user without a model of its own samples from it.
         """
         ...
 
     def plan(self, sampler: Sampler, dialogues: int, most: int) -> PlannedCalls:
-        """Return the calls for ``dialogues`` dialogues with at most ``most`` messages in all; for estimates."""
+        """Return the planned calls of ``dialogues`` dialogues, to estimate the cost.
+
+        ``most`` limits the calls of all together.
+        """
         ...
 
 
 @runtime_checkable
 class OffersModelTools(Protocol):
-    """Tools that can use a language model to invent unknown results. By default, results are invented from a schema."""
+    """Tools that can use a language model to invent the results of tools without a rule.
+
+    By default, they invent such results from the declared schema.
+    """
 
     def with_model_for_unknown(self) -> Tools | None:
         """Return a copy of the tools in which a language model invents unknown results.

@@ -236,7 +236,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a verifier. In a verified pair, the chosen side has the outcome pass, the rejected side fail."""
+    """The result of a verifier. In a verified pair, the chosen candidate passed and the rejected one failed."""
 
     outcome: Outcome
     confidence: float
@@ -258,17 +258,17 @@ class Verdict:
 
     @property
     def verifier_name(self) -> str:
-        """Same value as ``verifier``, under the documented name."""
+        """The value of ``verifier``, under the name of the published column."""
         return self.verifier
 
     @property
     def metadata(self) -> JsonObject:
-        """Same value as ``detail``, under the documented name."""
+        """The value of ``detail``, under the name that docs/judge.md documents."""
         return self.detail
 
     @property
     def execution_time(self) -> float:
-        """Same value as ``seconds``, under the documented name."""
+        """The value of ``seconds``, under the name that docs/judge.md documents."""
         return self.seconds
 
 
@@ -341,7 +341,7 @@ class Program:
     ``tests``: source code that a separate driver process executes after ``setup``. If a test calls a function of the
     program, the driver forwards the call to the program's process.
     ``same_process``: no driver is used. The tests run in the program's own process, as benchmarks run them. The program
-    can forge these results, so they may only contradict a failure.
+    can forge these results, so they can cast doubt on a fail but never give a pass.
     """
 
     language: Language
@@ -363,7 +363,7 @@ ExecutionStatus = Literal["ok", "error", "timeout", "memory", "output", "infra"]
 
 
 class Packed(Protocol):
-    """Results that are not decoded, because this may take long. ``decode`` gives the entries of ``returns``."""
+    """Results that are not decoded yet, because it may take long. ``decode`` returns the entries of ``returns``."""
 
     def decode(self) -> tuple[JsonObject, ...]: ...
 

@@ -160,7 +160,7 @@ def score_from_row(row: Row) -> Score:
 
 
 class NestedRow(dict[str, object]):
-    """A nested row that keeps the records of its columns. Each stage and each table uses the same records."""
+    """A nested row with the records that were decoded from its columns, so that they are decoded only once."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row)

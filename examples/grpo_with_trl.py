@@ -16,7 +16,7 @@ EMBEDDED = Path(bestofn.__file__).parent / "builders" / "pocket" / "weights"
 
 
 def main() -> None:
-    """Train ten steps and print the mean reward of each."""
+    """Train ten steps and print the mean reward of each step."""
     torch.set_num_threads(1)  # more threads do not make a model of this size faster
     rows = [
         {"prompt": [{"role": "user", "content": f"What is {a} + {b}?"}], "solution": str(a + b)}

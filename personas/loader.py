@@ -49,7 +49,7 @@ def load(
 
 
 def read(file: Path) -> Persona:
-    """Read the persona in one file. If there is no front matter, the whole file is the text for the system prompt.
+    """Read the persona in one file. Without front matter, the whole file is the text for the system prompt.
 
     Raises ``ConfigError`` if the front matter is not a mapping or has an unknown key.
     """

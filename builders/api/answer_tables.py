@@ -46,18 +46,18 @@ class Chunk(Protocol):
         ...
 
     def encoded(self, values: Values) -> bytes:
-        """Return the rows with their verdict columns in the format of the parts."""
+        """Return the rows with their verdict columns, encoded as ``AnswerTable.write`` expects."""
         ...
 
 
 class AnswerTable(Protocol):
-    """A table whose rows are read in batches and written in parts."""
+    """A table whose rows are read in batches. The result of each batch is written as one file, a part."""
 
     suffix: str
 
     @property
     def identity(self) -> str:
-        """A text that changes when the rows change; "" if only the rows show it."""
+        """A text that changes when the table changes; "" if only its rows can show a change."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class AnswerTable(Protocol):
         ...
 
     def digest(self, batch: Batch) -> str:
-        """Return a hash of the rows of ``batch``; "" if ``identity`` shows whether they change."""
+        """Return a hash of the rows of ``batch``; "" if ``identity`` already changes with the rows."""
         ...
 
     def batches(self, rows: int, skip: int) -> Iterator[Batch]:
@@ -78,11 +78,11 @@ class AnswerTable(Protocol):
         ...
 
     def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write encoded chunks as one part."""
+        """Write the encoded chunks of one batch to ``path`` as a part."""
         ...
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
-        """Write all ``parts`` as one file."""
+        """Write the rows of all ``parts`` to the file ``out``."""
         ...
 
 
@@ -94,7 +94,7 @@ class ArrowChunk:
 
     @classmethod
     def of(cls, table: Batch) -> ArrowChunk:
-        """Return the rows of ``table``."""
+        """Return a chunk with the rows of ``table``."""
         pa = arrow()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -122,7 +122,7 @@ class ArrowChunk:
         return not (kinds.is_struct(kind.value_type) or hasattr(kind.value_type, "extension_name"))
 
     def encoded(self, values: Values) -> bytes:
-        """Return the rows with their verdict columns."""
+        """Return the rows with their verdict columns, as an Arrow stream."""
         pa = arrow()
         table = self.table
         table = table.drop_columns([name for name in values if name in table.column_names])
@@ -143,7 +143,7 @@ class ArrowAnswers:
 
     @property
     def identity(self) -> str:
-        """The file and its time of change, or the fingerprint of a ``datasets.Dataset``; a stream has none."""
+        """The path, size and time of the file, or the fingerprint of a ``datasets.Dataset``; "" for a stream."""
         return _file_identity(self.path) if self.path else str(getattr(self.dataset, "_fingerprint", ""))
 
     def digest(self, batch: Batch) -> str:
@@ -177,11 +177,11 @@ class ArrowAnswers:
             yield ArrowChunk.of(batch.slice(start, rows))
 
     def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write encoded chunks as one file of Arrow streams, which needs no compression twice."""
+        """Write the chunks to ``path`` as Arrow streams. Only the joined file is compressed."""
         path.write_bytes(b"".join(chunks))
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
-        """Write all ``parts`` as one Parquet file."""
+        """Write the rows of all ``parts`` to one Parquet file, ``out``."""
         schema = _table_of(parts[0]).schema
         with parquet_writer(out, schema) as writer:
             for part in parts:
@@ -199,7 +199,7 @@ def _table_of(part: Path) -> Batch:
 
 
 class CsvAnswers(ArrowAnswers):
-    """A CSV or TSV file. All columns are texts; the result is a Parquet file."""
+    """A CSV or TSV file. All its columns are read as text, and the result is a Parquet file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path=path)
@@ -210,7 +210,7 @@ class CsvAnswers(ArrowAnswers):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns. A file without rows has none."""
+        """The names of the columns. The list is empty if the file has no rows."""
         return list(next(self._rows(), {}))
 
     def batches(self, rows: int, skip: int) -> Iterator[Batch]:
@@ -224,13 +224,16 @@ class CsvAnswers(ArrowAnswers):
 
 @dataclass(frozen=True, slots=True)
 class JsonChunk:
-    """Lines of a JSON Lines file with their numbers."""
+    """Some lines of a JSON Lines file, with their line numbers."""
 
     path: Path
     lines: Sequence[tuple[int, bytes]]
 
     def rows(self, names: Sequence[str]) -> list[Row]:
-        """Return all columns of the rows. Raises ``SourceError`` if a line is not a JSON object."""
+        """Return the rows with all their keys; ``names`` is not used.
+
+        Raises ``SourceError`` if a line is not a JSON object.
+        """
         return [self._row(number, line) for number, line in self.lines]
 
     def _row(self, number: int, line: bytes) -> Row:
@@ -245,7 +248,7 @@ class JsonChunk:
         return row
 
     def has_lists(self, column: str) -> None:
-        """Return None: each row decides."""
+        """Return None, because some rows can have one answer and others a list."""
 
     def encoded(self, values: Values) -> bytes:
         """Return the rows with their verdict columns, one line per row. The other keys keep their order."""
@@ -265,7 +268,7 @@ class JsonAnswers:
 
     @property
     def identity(self) -> str:
-        """The file and its time of change."""
+        """The path, size and modification time of the file."""
         return _file_identity(self.path)
 
     def digest(self, batch: Batch) -> str:
@@ -274,7 +277,7 @@ class JsonAnswers:
 
     @property
     def columns(self) -> list[str]:
-        """The keys of the first 100 rows."""
+        """The keys that occur in the first 100 rows."""
         rows = (row for batch in islice(self.batches(100, 0), 1) for row in JsonChunk(self.path, batch).rows(()))
         return list(dict.fromkeys(key for row in rows for key in row))
 
@@ -293,11 +296,11 @@ class JsonAnswers:
             yield JsonChunk(self.path, batch[start : start + rows])
 
     def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write encoded chunks as one file."""
+        """Write the encoded lines of one batch to ``path``."""
         path.write_bytes(b"".join(chunks))
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
-        """Write all ``parts`` as one file."""
+        """Write the lines of all ``parts`` to the file ``out``."""
         with out.open("wb") as file:
             for part in parts:
                 file.write(part.read_bytes())
@@ -309,7 +312,10 @@ FILES: Mapping[str, Callable[[Path], AnswerTable]] = {".jsonl": JsonAnswers, ".c
 
 
 def answer_table(source: object, split: str | None = None) -> AnswerTable:
-    """Open ``source``: a Parquet, JSON Lines or CSV file, a dataset of the Hub, or a ``datasets.Dataset``."""
+    """Open ``source``: a Parquet, JSON Lines or CSV file, the id of a dataset on the Hub, or a ``datasets.Dataset``.
+
+    ``split`` is the split to read from the Hub. Raises ``ConfigError`` for other sources.
+    """
     if not isinstance(source, str | Path):
         return ArrowAnswers(_dataset(source))
     path = Path(source).expanduser()
@@ -318,7 +324,7 @@ def answer_table(source: object, split: str | None = None) -> AnswerTable:
     if path.suffix in FILES and path.is_file():
         return FILES[path.suffix](path)
     if path.exists() or path.suffix in (".parquet", ".json", ".gz", ".zst", *FILES) or path.is_absolute():
-        problem = "it has another form" if path.exists() else "there is no such file"
+        problem = "it has another format" if path.exists() else "there is no such file"
         raise ConfigError(
             f"{path}: {problem}; expected a .parquet, .jsonl, .csv or .tsv file, or the id of a dataset of the Hub."
         )
@@ -333,7 +339,10 @@ def _file_identity(path: Path) -> str:
 
 
 def _dataset(source: object) -> Batch:
-    """Return a dataset of the library datasets; rows become one. Raises ``ConfigError`` for other objects."""
+    """Return ``source`` as a dataset of the library ``datasets``; a list of rows is converted.
+
+    Raises ``ConfigError`` if ``source`` is another object or has several splits.
+    """
     import datasets
 
     if isinstance(source, datasets.DatasetDict | datasets.IterableDatasetDict):
@@ -360,7 +369,10 @@ def _opened_source(path: Path) -> Iterator[Batch]:
 
 
 def _metadata(schema: Batch, several: bool) -> dict[bytes, bytes]:
-    """Return the metadata of the schema, with the types of the verdict columns for the library datasets."""
+    """Return the metadata of ``schema``, extended by the types of the verdict columns as ``datasets`` describes them.
+
+    ``several``: each row has a list of verdicts.
+    """
     metadata = dict(schema.metadata or {})
     if b"huggingface" in metadata:
         document = json.loads(metadata[b"huggingface"])

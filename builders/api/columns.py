@@ -25,7 +25,10 @@ PARTS = ("answer", "reference", "question", "choices", "tools", "entry_point")
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumns:
-    """The names of the columns; "" if the table has no such column. ``kind`` is what the reference column shows."""
+    """The names of the columns; "" if the table has no such column.
+
+    ``kind`` is the kind of the references, if the name of their column shows it; otherwise ``auto``.
+    """
 
     answer: str
     reference: str
@@ -41,7 +44,10 @@ class AnswerColumns:
         return [name for part in PARTS if (name := getattr(self, part))]
 
     def items(self, row: Row, several: bool | None = None) -> tuple[list[Item], bool]:
-        """Return the answers of one row, and whether the row has a list of answers. None: its value decides."""
+        """Return the answers of one row, and whether the row has a list of answers.
+
+        If ``several`` is None, the type of the row's value decides this.
+        """
         value = row.get(self.answer)
         if several is None:
             several = isinstance(value, list | tuple) and not any(isinstance(one, Mapping) for one in value)
@@ -82,7 +88,7 @@ def answer_columns(columns: Sequence[str], given: Mapping[str, str | None]) -> A
 
 
 def _reference(columns: Sequence[str], given: str | None) -> tuple[str, str]:
-    """Return the column with the references, and the kind that its name shows."""
+    """Return the name of the reference column, and the kind of reference that this name shows."""
     for part, kind in KINDS.items():
         name = given or _first(USUAL_NAMES[part], columns)
         if name and name in USUAL_NAMES[part]:
@@ -100,7 +106,7 @@ def _only(part: str, text: str, names: Sequence[str], columns: Sequence[str]) ->
 
 
 def _checked(part: str, text: str, found: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the only name in ``found``; otherwise raise ``ConfigError``."""
+    """Return the only name in ``found``. Raises ``ConfigError`` if there is none or more than one."""
     if len(found) == 1:
         return found[0]
     if found:

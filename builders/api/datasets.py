@@ -57,7 +57,7 @@ def verify_dataset(
 
     ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
     ``columns`` maps ``answer``, ``reference`` and ``question`` to columns; the others are found by their usual names.
-    With ``out``, the result is also that file, and the same call resumes an interrupted one.
+    ``out`` is a file that also receives the result. If such a call is interrupted, the same call resumes it.
     """
     import datasets
 
@@ -82,8 +82,9 @@ def verify_table(
 ) -> Verified:
     """Write ``table`` with verdict columns to ``out``.
 
-    Finished parts are in the folder ``OUT.parts`` until all are done. They are used again if rows, columns and settings
-    are the same. Raises ``ConfigError`` if the columns are unclear, or if the table already has verdicts.
+    Until all parts are finished, they are in the folder ``OUT.parts``. An interrupted call resumes with them if rows,
+    columns and settings are the same. Raises ``ConfigError`` if it is unclear which columns to read, or if the table
+    already has verdicts.
     """
     if out.suffix != table.suffix:
         raise ConfigError(f"out is {out}; expected a file whose name ends with {table.suffix}, as the input")
@@ -104,7 +105,10 @@ def verify_table(
 
 
 def _written(table: AnswerTable, parts: Path, columns: AnswerColumns, workers: VerifierWorkers) -> Counter[str]:
-    """Verify what has no finished part, write it as parts, and return how many answers have each outcome."""
+    """Verify the batches that have no finished part, and write their parts.
+
+    Return how many answers have each outcome.
+    """
     done = _unchanged_parts(table, parts)
     outcomes = Counter[str]()
     for part in done:
@@ -123,7 +127,7 @@ def _written(table: AnswerTable, parts: Path, columns: AnswerColumns, workers: V
 
 
 def _join(table: AnswerTable, parts: Path, out: Path) -> None:
-    """Write the parts as the file ``out``, atomically, and delete them."""
+    """Write the rows of all parts to the file ``out``, atomically, and delete the parts."""
     files = finished_parts(parts)
     if not files:
         raise ConfigError("the table has no rows, so there is nothing to verify")
@@ -136,7 +140,10 @@ def _join(table: AnswerTable, parts: Path, out: Path) -> None:
 def _verified(
     table: AnswerTable, batches: Iterable[Batch], columns: AnswerColumns, workers: VerifierWorkers
 ) -> Iterator[tuple[list[Encoded], str]]:
-    """Yield the verified chunks of each batch, and its digest. Batches are read a little in advance."""
+    """Yield the verified chunks of each batch with the digest of the batch.
+
+    The next batches are already being verified.
+    """
     started: deque[tuple[int, str]] = deque()  # number of chunks and digest of each batch
 
     def chunks() -> Iterator[Chunk]:
@@ -159,7 +166,10 @@ def finished_parts(parts: Path) -> list[Path]:
 
 
 def _unchanged_parts(table: AnswerTable, parts: Path) -> list[Path]:
-    """Return the finished parts, in order. Parts whose rows are no longer those of ``table`` are deleted."""
+    """Return the finished parts, in order.
+
+    If rows of ``table`` have changed, their part and all later parts are deleted.
+    """
     done = finished_parts(parts)
     if table.identity:
         return done
@@ -171,7 +181,10 @@ def _unchanged_parts(table: AnswerTable, parts: Path) -> list[Path]:
 
 
 def _facts_file(part: Path) -> Path:
-    """Return the file with the outcomes and the digest of ``part``, which is written before the part."""
+    """Return the path of the JSON file that has the outcomes and the digest of ``part``.
+
+    It is written before the part.
+    """
     return part.with_suffix(".json")
 
 
@@ -180,7 +193,7 @@ def _facts(part: Path) -> JsonObject:
 
 
 def _refuse_other_files(parts: Path) -> None:
-    """Raise ``ConfigError`` if ``parts`` is a folder with files that are no parts."""
+    """Raise ``ConfigError`` if the folder ``parts`` has files that are not parts."""
     other = [file for file in parts.glob("*") if file.is_dir() or not PART_FILES.fullmatch(file.name)]
     if other:
         raise ConfigError(
@@ -190,7 +203,7 @@ def _refuse_other_files(parts: Path) -> None:
 
 
 def _clear_unless(parts: Path, fingerprint: str) -> None:
-    """Delete the parts if they have another fingerprint."""
+    """Delete the parts unless they were written with this ``fingerprint``."""
     marker = parts / MARKER
     if marker.is_file() and marker.read_text() == fingerprint:
         return

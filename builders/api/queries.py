@@ -62,8 +62,8 @@ def reference_of(
 ) -> Reference:
     """Return the reference that ``value`` describes.
 
-    A solution that ends with a box or with ``####`` gives its final answer. Raises ``ConfigError`` if ``value`` does
-    not fit ``kind``.
+    If ``value`` is a solution with a box or ``####``, the reference is its final answer. Raises ``ConfigError`` if
+    ``value`` does not fit ``kind``.
     """
     if isinstance(value, Reference):
         return value
@@ -83,7 +83,8 @@ def reference_of(
         return Reference(answer=answers[0] if answers else None, answers=tuple(answers[1:]), choices=tuple(choices))
     if kind == AUTO:
         raise ConfigError(
-            f"the reference is an object with {', '.join(map(str, dict(cast('JsonObject', value))))}. Set kind=…"
+            f"the reference is an object with {', '.join(map(str, dict(cast('JsonObject', value))))}, which does not "
+            f"show how to verify it. Set kind=… to one of {', '.join(CHECKS)}."
         )
     return Reference(checks={kind: _check(value, kind)})
 
@@ -91,7 +92,7 @@ def reference_of(
 def candidate_of(answer: str | Sequence[Message] | Message | None, index: int = 0) -> Candidate:
     """Return the candidate with this answer: a text, one message, or the messages after the prompt.
 
-    Raises ``ConfigError`` if it is something else. A missing answer is an empty text.
+    A missing answer becomes an empty text. Raises ``ConfigError`` for other types.
     """
     answer = "" if present(answer) is None else answer
     if isinstance(answer, str):
@@ -99,7 +100,7 @@ def candidate_of(answer: str | Sequence[Message] | Message | None, index: int = 
     messages = cast("Sequence[Message]", answer if isinstance(answer, list | tuple) else [answer])
     for message in messages:
         if not isinstance(message, Mapping) or not MESSAGE_KEYS & message.keys():
-            given = f"with {', '.join(map(str, message))}" if isinstance(message, Mapping) else "that is no message"
+            given = f"with {', '.join(map(str, message))}" if isinstance(message, Mapping) else "and not a message"
             raise ConfigError(
                 f"the answer is a {type(answer).__name__} {given}; expected a text, a message with `content` or "
                 "`tool_calls`, or a list of messages"
@@ -115,7 +116,10 @@ def _final(value: object) -> str:
 
 
 def _check(value: object, kind: str) -> object:
-    """Return the check of ``kind``, an object if ``CHECKS`` describes one; it may be JSON text."""
+    """Return the reference for a check of ``kind``; JSON text is decoded if ``CHECKS`` has the kind.
+
+    Raises ``ConfigError`` if such a kind has a reference that is not an object.
+    """
     if kind not in CHECKS:
         return value
     with contextlib.suppress(ValueError):

@@ -97,9 +97,9 @@ def async_grpo_reward(
 
 
 def verl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., float]:
-    """Return a ``compute_score(data_source, solution_str, ground_truth, extra_info)`` for verl.
+    """Return a function ``compute_score(data_source, solution_str, ground_truth, extra_info)`` for verl.
 
-    verl expects a number: without a verdict, it is 0.
+    verl expects a number, so the score is 0 if the verifier did not decide.
     """
 
     def compute_score(
@@ -113,7 +113,10 @@ def verl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., float]:
 
 
 def openrlhf_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., dict[str, Setting]]:
-    """Return a ``reward_func(queries, prompts, labels)`` for OpenRLHF. Its rewards and scores are tensors."""
+    """Return a function ``reward_func(queries, prompts, labels)`` for OpenRLHF.
+
+    It returns rewards and scores as tensors.
+    """
 
     def reward_func(
         queries: Sequence[str], prompts: Sequence[str], labels: Sequence[object], **_: object
@@ -133,7 +136,10 @@ def openrlhf_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., dict
 
 
 def nemo_rl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., list[float]]:
-    """Return a function ``(completions, ground_truths) -> rewards`` for an environment of NeMo-RL."""
+    """Return a reward function for an environment of NeMo-RL.
+
+    It takes completions and ground truths and returns rewards.
+    """
 
     def rewards(completions: Sequence[Answer], ground_truths: Sequence[object]) -> list[float]:
         items = [Item(*pair) for pair in zip(completions, ground_truths, strict=True)]

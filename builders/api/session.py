@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An answer with its reference and question. ``more``: ``choices``, ``tools`` and ``entry_point``."""
+    """An answer with its reference and question. ``more`` may have ``choices``, ``tools`` and ``entry_point``."""
 
     answer: Answer
     reference: object
@@ -113,7 +113,7 @@ class VerifierSession:
         return self._loop
 
     def _verifier_of(self, query: Query) -> Verifier:
-        """Return the open verifier for ``query``; open it for the first query of its kind."""
+        """Return the open verifier for ``query``. The first query of a kind opens its verifier."""
         kind = self.kind if self.kind != AUTO else query.split
         with _lock:
             if kind not in self._verifiers:
@@ -121,7 +121,7 @@ class VerifierSession:
             return self._verifiers[kind]
 
     def _opened(self, domain: str) -> Verifier:
-        """Build and open the verifier of ``domain``; if it is "", the only one."""
+        """Build and open the verifier of ``domain``. If ``domain`` is "", the configuration has only one verifier."""
         from bestofn.builders.config.objects import ObjectBuilder
 
         objects = ObjectBuilder(trusted=self.config.get("trusted") or ())
@@ -180,7 +180,7 @@ def close_shared() -> None:
 
 
 def at_exit(function: Callable[[], None]) -> None:
-    """Call ``function`` when the process ends, before Python ends its thread pools: closing a sandbox needs them."""
+    """Call ``function`` when the process ends, before Python ends its thread pools, which closing a sandbox needs."""
     importlib.import_module("concurrent.futures.thread")  # what is registered last is called first
     register = getattr(threading, "_register_atexit", atexit.register)
     register(function)

@@ -14,7 +14,7 @@ from bestofn.builders.records import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Rows with their verdict columns in the format of the parts, and how many answers have each outcome."""
+    """Encoded rows with their verdict columns, and how many answers have each outcome."""
 
     data: bytes
     outcomes: Mapping[str, int]
@@ -42,6 +42,6 @@ def with_verdicts(
 
 
 def _cells(verdict: Verdict) -> tuple[object, ...]:
-    """Return the values of the columns ``TYPES``."""
+    """Return the fields of one verdict, one per verdict column, in the order of ``TYPES``."""
     explanation = verdict.explanation.encode("utf-8", "replace").decode()
     return verdict.outcome == "pass", verdict.outcome, verdict.confidence, explanation, verdict.verifier

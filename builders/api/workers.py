@@ -117,17 +117,17 @@ class VerifierWorkers:
 
 
 def verify_items(kind: str, config: JsonObject, items: Sequence[Item]) -> list[Verdict]:
-    """Return the verdicts on ``items``. Runs in a worker."""
+    """Return the verdicts on ``items``, in order. Runs in a worker process."""
     return _session(kind, config).verify_items(items)
 
 
 def verify_chunk(kind: str, config: JsonObject, chunk: Chunk, columns: AnswerColumns) -> Encoded:
-    """Return ``chunk`` with its verdict columns. Runs in a worker."""
+    """Return ``chunk`` with its verdict columns. Runs in a worker process."""
     return with_verdicts(chunk, columns, _session(kind, config).verify_items)
 
 
 def _session(kind: str, config: JsonObject) -> VerifierSession:
-    """Return the open verifiers of this process for ``config``."""
+    """Return the open session of this worker process for ``kind`` and ``config``."""
     key = json.dumps([kind, config], sort_keys=True, default=str)
     if key not in _sessions:
         _sessions[key] = VerifierSession(kind, config=config).__enter__()
@@ -136,7 +136,7 @@ def _session(kind: str, config: JsonObject) -> VerifierSession:
 
 
 def _with_one_worker(node: object) -> JsonObject:
-    """Return a configuration whose pools have one process, because each worker of this module has its own pools."""
+    """Return ``node`` with one process per pool, because each worker of this module has its own pools."""
     if isinstance(node, dict):
         changed = {key: _with_one_worker(value) for key, value in node.items()}
         return {**changed, "count": 1} if str(node.get("_target_")).endswith(".ProcessPool") else changed

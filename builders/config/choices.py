@@ -48,7 +48,7 @@ _objects: dict[str, Constructor] = {}
 
 
 def choice_of_file(path: str | Path) -> str:
-    """Return the choice of the group ``dataset`` that reads the file, by its name; "" if none does."""
+    """Return the choice of the group ``dataset`` that reads files with the suffix of ``path``; "" if there is none."""
     return next((FORMATS[suffix] for suffix in reversed(Path(path).suffixes) if suffix in FORMATS), "")
 
 
@@ -124,7 +124,10 @@ def constructor_of(group: str, name: str) -> Constructor:
 
 
 def plain_settings(group: str, name: str) -> dict[str, object]:
-    """Return the settings in the file of the choice ``name`` that are plain values, without references to others."""
+    """Return the plain values in the YAML file of the choice ``name``.
+
+    Lists, mappings, interpolations and values that the user must set are omitted.
+    """
     choice = choices_of(group)[name]
     settings = read_yaml(choice.file) if choice.file else {}
     return {
@@ -139,7 +142,7 @@ def plain_settings(group: str, name: str) -> dict[str, object]:
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
-    """Return the error message for a choice ``name`` that is empty or does not exist in ``group``."""
+    """Return the error message for ``name``, which is empty or is not a choice of ``group``."""
     names = sorted(known)
     if not name:
         return f"{group}= needs a value: one of {', '.join(names)}."

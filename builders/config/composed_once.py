@@ -1,7 +1,7 @@
-"""Composes the chosen YAML files once per process; each configuration is a copy with the values of its command.
+"""Composes the YAML files of each set of choices once per process, and sets the values of a command in a copy.
 
-Hydra needs about 0.1 s of CPU time to read and merge the files of all groups. The loop, sweeps in Python and tests
-compose many configurations with the same choices and different values.
+Hydra needs about 0.1 s of CPU time to read and merge the files of all groups. ``bestofn loop``, sweeps in Python and
+tests compose many configurations with the same choices and different values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
-    """Return the configuration for ``words`` in Hydra's grammar, with the key ``hydra``. Interpolations remain.
+    """Return the configuration for ``words`` (Hydra's grammar), with the key ``hydra`` and unresolved interpolations.
 
     Words that only set a value (``++key=value``) are applied to a copy of the configuration of all other words. Raises
     the exceptions of Hydra and OmegaConf.
@@ -42,7 +42,10 @@ def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
 
 
 def _needs_hydra(words: Sequence[str]) -> bool:
-    """Return whether the order of the words matters, or folders of the user are named, whose files can change."""
+    """Return whether Hydra must read the files again for ``words``.
+
+    It must if the order of the words matters, or if they name folders of the user, whose files can change.
+    """
     added = [word[1:].partition("=")[0] for word in words if word[0] == "+" and word[1] != "+"]
     set_again = any(word.startswith(f"++{key}") for key in added for word in words)
     return set_again or any(word[0] == "~" or word.startswith("hydra.searchpath") for word in words)
@@ -63,7 +66,10 @@ def _sets_value(word: str) -> bool:
 
 @lru_cache(maxsize=32)
 def _of_choices(config_name: str, words: tuple[str, ...], targets: frozenset[tuple[str, str, str]]) -> DictConfig:
-    """Return the configuration of the choices ``words``. It depends on the registered choices, ``targets``."""
+    """Return the configuration for ``words`` that choose files.
+
+    ``targets``, the registered choices, only extend the cache key.
+    """
     return _composed(config_name, words)
 
 

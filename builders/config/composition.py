@@ -91,7 +91,7 @@ def config_errors() -> Iterator[None]:
 
 
 def _refused_removal(message: str) -> str:
-    """Return the error message if Hydra's ``message`` is about a word ``~key``; "" if it is about another."""
+    """Return the error message for a word ``~key`` that Hydra refuses with ``message``; "" for other messages."""
     if missing := NOTHING_TO_REMOVE.match(message):
         return f"~{missing[1]} removes the key {missing[1]}, but it does not exist or is null. Leave out ~{missing[1]}."
     if other := OTHER_VALUE.match(message):
@@ -289,7 +289,7 @@ def given_words() -> Sequence[str]:
 
 
 def given_overrides() -> dict[str, str]:
-    """Return the overrides of the running Hydra command as key -> value as written."""
+    """Return the overrides of the running Hydra command as a mapping from key to value text."""
     pairs = (word.lstrip("+").partition("=") for word in given_words())
     return {key: value for key, _, value in pairs}
 

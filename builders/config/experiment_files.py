@@ -41,8 +41,9 @@ def overrides_of_file(
 
     If the file does not exist and its path names a shipped experiment, this experiment is used. ``changes`` are values
     with flat keys that take precedence. ``command`` is the generator that the user chose (openai, claude or local), or
-    "" for the generator of the file. An experiment in a folder ``experiments`` that names no output has its results in
-    the folder ``results`` next to it. Raises ``ConfigError`` if the file is not valid or is for another generator.
+    "" for the generator of the file. If the file is in a folder ``experiments`` and names no output, the
+    results are in the folder ``results`` next to the file. Raises ``ConfigError`` if the file is not valid or is for
+    another generator.
     """
     where, results = str(path), results_file(path)
     defaults = {"output": results} if results else {}
@@ -77,7 +78,10 @@ def _words_of_choices(document: JsonObject, changes: JsonObject, command: str, w
 
 
 def _chosen(flat: JsonObject, changes: JsonObject, command: str, where: str) -> dict[str, Any]:
-    """Return ``changes`` with the generator of the command. Raises ``ConfigError`` if the file is for another one."""
+    """Return ``changes`` with the generator: that of the command or else that of the file.
+
+    Raises ``ConfigError`` if the file is for another generator than the command.
+    """
     named = generator_of(flat, where)
     own = "claude" if named == "anthropic" else named
     model = str(flat.get("model") or "")
@@ -106,5 +110,5 @@ def _words_of_experiment(name: str, flat: JsonObject, environment: Mapping[str, 
 
 
 def _judge(flat: JsonObject) -> list[str]:
-    """Return the overrides for the verifier if ``llm_judge_fallback`` is given; it replaces that of the experiment."""
+    """Return the overrides that replace the experiment's verifier; [] if ``llm_judge_fallback`` is not given."""
     return [] if flat.get("llm_judge_fallback") is None else verifier_words(flat)

@@ -1,4 +1,4 @@
-"""Writes the first experiment file for a table: ``bestofn init``."""
+"""Makes the text of the first experiment file for a table: ``bestofn init``."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ verify_nothing: true
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The known facts about the table. ``shipped`` is the name of its mapping in conf/dataset, if it has one.
+    """The known facts about a table of the user. ``shipped`` is the name of its mapping in conf/dataset, if it has one.
 
-    ``settings`` are the settings of the dataset. ``kinds`` counts the references of the first rows, and ``skipped`` the
-    rows that were left out.
+    ``settings`` are the settings of the dataset. ``kinds`` names and counts the references of the first rows, and
+    ``skipped`` counts the skipped rows by reason.
     """
 
     path: str
@@ -46,7 +46,10 @@ class Table:
 
 
 def experiment_text(table: Table, file: str, out: str) -> str:
-    """Return the experiment file for ``table``. ``file`` is its name, and ``out`` the folder of the run."""
+    """Return the experiment file for ``table``.
+
+    ``file`` is the name of this file, and ``out`` the folder of the run.
+    """
     verified = any(kind != "no reference" for kind in table.kinds)
     parts = [_head(table, file), _choices(table, verified), _dataset(table)]
     parts.append("" if table.recorded else f"{SERVICES}\n{_sampling()}")
@@ -58,9 +61,9 @@ def _head(table: Table, file: str) -> str:
     rows = "1 row" if len(table.rows) == 1 else f"{len(table.rows):,} rows"
     columns = "".join(f"# {line}\n" for line in _column_lines(table))
     kinds = ", ".join(f"{count:,} with {kind}" for kind, count in table.kinds.items())
-    skipped = "".join(f"\n# Left out, {count:,}: {reason}." for reason, count in table.skipped.items())
+    skipped = "".join(f"\n# Skipped rows, {count:,}: {reason}." for reason, count in table.skipped.items())
     return (
-        f"# @package _global_\n# Written by `bestofn init` after a look at {rows} of {visible(table.path)}.\n"
+        f"# @package _global_\n# Written by `bestofn init` from {rows} of {visible(table.path)}.\n"
         f"#\n#   bestofn build --from-yaml {file} --dry-run   # what is verified, requested and paid; sends nothing\n"
         f"#   bestofn build --from-yaml {file}             # KEY=VALUE changes a setting of this file\n"
         f"#\n{columns}#\n# Queries: {kinds or 'none'}.{skipped}\n\n"
@@ -68,11 +71,11 @@ def _head(table: Table, file: str) -> str:
 
 
 def _column_lines(table: Table) -> list[str]:
-    """Return a table of the columns: name, the part of a query, and a value."""
+    """Return comment lines that list the columns: the name, the part of a query that it gives, and an example value."""
     columns: JsonObject = table.settings.get("columns") or {}
     used = {name: part for part, value in columns.items() for name in Column.of(part, value).column_names}
     names = list(dict.fromkeys(name for row in table.rows for name in row))
-    lines = [("column", "used as", "a value")]
+    lines = [("column", "used as", "example")]
     for name in names:
         value = next((row[name] for row in table.rows if row.get(name) is not None), None)
         part = used.get(name, "" if table.shipped else "-")
@@ -89,7 +92,7 @@ def _shown(value: object) -> str:
 def _choices(table: Table, verified: bool) -> str:
     lines = [("dataset", table.choice, "")]
     if table.recorded:
-        lines.append(("provider", "recorded", "the answers of the table; no model is asked"))
+        lines.append(("provider", "recorded", "the answers of the table; no request is sent"))
     else:
         lines.append(("provider", "pocket", EMBEDDED))
     if verified:
@@ -98,7 +101,7 @@ def _choices(table: Table, verified: bool) -> str:
     else:
         lines.append(("reward", "heuristic", "see below"))
         lines.append(("pairs", "by_score", "pairs from the scores of the reward"))
-    lines.append(("sandbox", "auto", "where programs run: Docker if it answers, else namespaces of Linux"))
+    lines.append(("sandbox", "auto", "where programs run: Docker if it is available, else Linux namespaces"))
     return "defaults:\n" + "".join(
         f"  - override /{group}: {name}{f' # {text}' if text else ''}\n" for group, name, text in lines
     )
@@ -111,14 +114,14 @@ def _dataset(table: Table) -> str:
     if columns:
         text += f"  columns: # part of a query: column (docs/datasets.md lists the parts)\n{_yaml(columns, 2)}"
     if not table.recorded:
-        text += f"  max_queries: {FIRST_LOOK} # a first look; null: all rows\n"
+        text += f"  max_queries: {FIRST_LOOK} # only the first rows; null: all rows\n"
     return f"\ndataset:\n{text}" if text else ""
 
 
 def _sampling() -> str:
     return (
         "n: 4 # answers per query; more answers give more pairs\n"
-        "sampling:\n  temperature: 1.0\n  max_tokens: 1024 # a longer answer is cut\n"
+        "sampling:\n  temperature: 1.0\n  max_tokens: 1024 # a longer answer is truncated\n"
     )
 
 

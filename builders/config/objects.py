@@ -194,7 +194,10 @@ class ObjectBuilder:
         return where
 
     def sampler(self, provider: Provider, where: str = "provider") -> Sampler:
-        """Return the only sampler of ``provider``. Raises ``ConfigError`` if there is no journal."""
+        """Return the sampler of ``provider``; the same one at each call.
+
+        Raises ``ConfigError`` if there is no journal.
+        """
         if id(provider) not in self.samplers:
             if self._wrap is None:
                 raise ConfigError(
@@ -241,8 +244,8 @@ def missing_members(candidate: object) -> list[str]:
 def settings_of(node: object, objects: ObjectBuilder) -> Any:
     """Return ``node`` without operational parameters, so only settings that can change a result remain.
 
-    Therefore a finished stage does not run again if only an operational parameter has changed. It runs again if the
-    content of a file has changed (see ``ReadsFiles``), or the files of a model (see ``HoldsModels``).
+    The result is part of a fingerprint. A path is returned with the digest of its content (see ``ReadsFiles`` and
+    ``HoldsModels``), so a finished stage runs again if the content of a file or a model has changed.
     """
     if isinstance(node, Mapping):
         target = objects.locate(str(node["_target_"])) if "_target_" in node else None

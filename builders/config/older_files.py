@@ -83,9 +83,10 @@ def overrides_of(
 
 
 def setting_words(flat: Mapping[str, Any], splits: int) -> list[str]:
-    """Return the overrides for the persona and for the keys that stand for one setting each.
+    """Return the overrides for the persona and for each key that corresponds to one setting.
 
-    ``max_queries`` is a number per split in these formats, and the setting is the number in total.
+    In the file, ``max_queries`` is a number per split; the setting is the total number. ``splits`` is the number of
+    splits.
     """
     words = persona_words(flat.get("persona"))
     for key, write in _PLAIN.items():
@@ -97,7 +98,7 @@ def setting_words(flat: Mapping[str, Any], splits: int) -> list[str]:
 
 
 def _similar_experiment(path: Path) -> str:
-    """Return a suggestion for an error message: the most similar experiment in conf/; "" if none is similar."""
+    """Return the end of an error message that suggests the most similar experiment in conf/; "" if none is similar."""
     wanted = path.with_suffix("").as_posix().removeprefix("experiments/")
     near = nearest(wanted, experiment_names(), cutoff=0.5)
     return f"; a shipped experiment is similar: bestofn build experiment={near}" if near else ""
@@ -124,9 +125,9 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
 
 def generator_of(flat: Mapping[str, Any], where: str) -> str | None:
-    """Return the generator that a flat document names, by ``generator`` or by its model; None if by neither.
+    """Return the generator that a flat document names, directly or by its model; None if it names neither.
 
-    Raises ``ConfigError`` if the generator is unknown. ``where`` names the document.
+    Raises ``ConfigError`` if the generator is unknown. ``where`` names the document in messages.
     """
     generator = str(flat.get("generator") or "")
     if generator and generator not in PROVIDERS:

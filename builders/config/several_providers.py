@@ -14,8 +14,8 @@ EXAMPLE = "Example: provider=[openai,weak:ollama] models.weak.model=qwen3:0.6b"
 def several_providers(word: str) -> list[str]:
     """Return the overrides for a list of providers or the provider of the user. Other words are returned unchanged.
 
-    The first provider is the policy of the run: the group ``provider``. Each other one is ``models.ROLE``. Without a
-    role, the first of them is ``weak``, the next ``weak_2``. Raises ``ConfigError`` if the list is not valid.
+    The first provider is the policy of the run (group ``provider``). The others become ``models.ROLE``. Those without a
+    role are called ``weak``, ``weak_2``, ``weak_3`` and so on. Raises ``ConfigError`` if the list is not valid.
     """
     if (user := USER.fullmatch(word)) and user[1] not in ("null", "none"):
         return [f"+provider@user.sampler={user[1]}"]

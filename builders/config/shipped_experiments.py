@@ -47,7 +47,7 @@ def results_file(path: Path) -> str | None:
 
 
 def provider_of(name: str) -> str | None:
-    """Return the provider choice of a shipped experiment; None if it has the default."""
+    """Return the provider choice of a shipped experiment; None if its file does not name one."""
     return _last(_PROVIDER, name)
 
 
@@ -57,7 +57,10 @@ def splits_of(name: str) -> list[str]:
 
 
 def _last(pattern: re.Pattern[str], name: str) -> str | None:
-    """Return what ``pattern`` finds in the file of the experiment, or else in the file that it extends."""
+    """Return the value that ``pattern`` finds in the experiment's file, or else in the file that it extends.
+
+    Return None if neither file has a match.
+    """
     text = (conf_folder() / "experiment" / f"{name}.yaml").read_text("utf-8")
     if match := pattern.search(text):
         return match[1]
@@ -66,7 +69,7 @@ def _last(pattern: re.Pattern[str], name: str) -> str | None:
 
 
 def _readings(written: str) -> list[str]:
-    """Return the experiment names that a path without its ending can mean, best first."""
+    """Return the experiment names that ``written``, a path without its suffix, can mean. The likeliest is first."""
     persona, _, rest = written.partition("_")
     names = [written, f"{persona}/{rest}", f"{persona}/openai_{rest}", f"baseline/{written}"]
     return names if "/" not in written else names[:1]

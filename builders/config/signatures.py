@@ -46,8 +46,8 @@ def checked(value: Any, hint: Any, where: str) -> Any:
 def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | None:
     """Return the keyword parameters of a class or function; None if it accepts any keyword (``**kwargs``).
 
-    A constructor with ``**settings: Unpack[SomeTypedDict]`` also has those parameters of its base that are keys of the
-    dictionary.
+    If a constructor has ``**settings: Unpack[SomeTypedDict]``, it also accepts the keys of this dictionary. Their
+    parameters are those of the base class.
     """
     parameters = dict(inspect.signature(target).parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
@@ -63,7 +63,7 @@ def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | No
 
 
 def has_positional(function: Constructor) -> bool:
-    """Return whether the first parameter of a function is data. For example, a pairing's data are the candidates."""
+    """Return whether the first parameter of a function is data, not a setting. A pairing's data are the candidates."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
     return first is not None and first.default is first.empty and first.kind is not first.KEYWORD_ONLY
 

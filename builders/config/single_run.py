@@ -1,6 +1,6 @@
 """Composes the configuration of one run and makes it the current configuration of Hydra. ``command.py`` uses it.
 
-``hydra.main`` composes twice: first only to read ``hydra.mode``.
+It is faster than ``hydra.main``, which composes twice: first only to read ``hydra.mode``.
 """
 
 from __future__ import annotations

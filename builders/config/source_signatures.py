@@ -86,9 +86,10 @@ def _file(module: str) -> Path | None:
 
 
 def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
-    """Yield the inherited parameters that ``**settings: Unpack[…]`` of ``__init__`` names, and its other parameters.
+    """Yield the parameters of ``__init__``; if the class has none, yield inherited parameters and dataclass fields.
 
-    If the class has no ``__init__``, yield the inherited parameters and then, for a dataclass, its fields.
+    If ``__init__`` has ``**settings: Unpack[SomeTypedDict]``, the inherited parameters that are keys of this dictionary
+    come first.
     """
     inherited = [parameter for base in node.bases for parameter in _of_base(module, base)]
     for item in node.body:
@@ -115,7 +116,7 @@ def _unpacked_names(module: str, keywords: ast.arg | None) -> set[str]:
 
 
 def _keys(target: str) -> set[str]:
-    """Return the keys of the ``TypedDict`` at the dotted path ``target``, with those of its bases."""
+    """Return the keys of the ``TypedDict`` at the dotted path ``target``, including the keys of its bases."""
     located = _located(target)
     if located is None or not isinstance(located[1], ast.ClassDef):
         return set()
@@ -140,8 +141,8 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = False) -> Iterator[Parameter]:
     """Yield the parameters of ``function``.
 
-    With ``skip_data``, a function with a required positional parameter is assumed to take data. Then all positional
-    parameters are omitted.
+    If ``skip_data`` is true and a positional parameter is required, this parameter is data. Then only the keyword-only
+    parameters are yielded.
     """
     arguments = function.args
     positional = [argument for argument in (*arguments.posonlyargs, *arguments.args) if argument.arg != "self"]

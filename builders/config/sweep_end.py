@@ -1,4 +1,4 @@
-"""Names the folder of a sweep once all its runs have ended, wherever they ran. Called by Hydra (conf/build.yaml)."""
+"""Prints the folder of a sweep when all its runs have ended. Hydra calls this module (conf/build.yaml)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from omegaconf import DictConfig
 
 
 class SweepEnd(Callback):
-    """Prints where the runs of a sweep are. Hydra calls it in the process in which the command was given."""
+    """A callback of Hydra that prints the folder of a sweep.
+
+    It runs in the process of the command, not in those of the runs.
+    """
 
     def on_multirun_end(self, config: DictConfig, **given: Any) -> None:
         """Print the folder of the sweep."""

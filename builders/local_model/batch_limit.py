@@ -9,7 +9,7 @@ MOST_BATCHES = 64  # at most this many full batches must fit before the limit gr
 
 
 class BatchLimit:
-    """The present limit, ``rows``, is at least 1 and at most ``most``.
+    """The limit on the answers in one batch: ``rows``, from 1 to ``most``.
 
     If memory runs out again after the limit has grown, twice as many full batches must fit before it grows again. So
     long answers rarely run out of memory again, and short answers soon use full batches.
@@ -23,14 +23,14 @@ class BatchLimit:
         self._grown = False  # since memory ran out
 
     def shrink(self, rows: int) -> None:
-        """Record that memory ran out with a batch of ``rows`` answers."""
+        """Lower the limit to half of ``rows``, because memory ran out with a batch of ``rows`` answers."""
         self.rows = min(self.rows, max(1, rows // 2))
         if self._grown:
             self._needed = min(2 * self._needed, MOST_BATCHES)
         self._fitted, self._grown = 0, False
 
     def fit(self, rows: int) -> None:
-        """Record that a batch of ``rows`` answers fitted into memory."""
+        """Record that a batch of ``rows`` answers fitted into memory. Double the limit after enough full batches."""
         if rows < self.rows or self.rows == self.most:
             return
         self._fitted += 1

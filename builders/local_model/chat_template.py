@@ -38,7 +38,10 @@ def template_message(message: Message, *, thinking: bool = False) -> dict[str, o
 
 
 def template_tool(tool: Tool) -> dict[str, object]:
-    """Convert ``tool`` for a chat template. A function without ``parameters`` gets an empty object of them."""
+    """Convert ``tool`` for a chat template.
+
+    A function without ``parameters`` gets an empty object as ``parameters``.
+    """
     function = tool.get("function")
     if not isinstance(function, Mapping) or function.get("parameters") is not None:
         return dict(tool)

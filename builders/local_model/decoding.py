@@ -27,7 +27,8 @@ class SequenceState:
     """The settings of one answer, and its state while it is sampled.
 
     The answer ends at an end token, when its rules allow no further token, when ``stopped(tokens)`` returns True, or
-    after ``max_tokens`` tokens. It also ends when ``abandoned()`` returns True: its result is not needed.
+    after ``max_tokens`` tokens. It also ends when ``abandoned()`` returns True, which means that no caller waits for
+    it.
     """
 
     prompt: tuple[int, ...]
@@ -53,7 +54,10 @@ class SequenceState:
         return len(self.prompt) + len(self.tokens)
 
     def uniform(self) -> float:
-        """Return the random number of the next token. It stays the same until the token is added."""
+        """Return the random number that selects the next token.
+
+        Further calls return the same number until ``add`` is called.
+        """
         if self._number[0] != len(self.tokens):
             self._number = len(self.tokens), self.random.random()
         return self._number[1]
@@ -84,13 +88,14 @@ class _Prefilled:
 
 
 class RunningBatch(Generic[Row]):
-    """The answers that are sampled together. ``ends`` are the ids of the end tokens, ``pad`` is that of the pad token.
+    """The answers that are sampled together.
 
-    The model reads a prompt once for all its answers that are added together or directly after each other.
+    ``ends`` are the ids of the end tokens, and ``pad`` is the id of the pad token. If several answers to one prompt are
+    added together or directly one after the other, the model reads the prompt once.
 
     Some caches do not support joining, for example those of recurrent layers. Then rows can be added only to an empty
-    batch, each prompt is computed separately, and ended rows stay in the batch. A model without a cache computes the
-    whole sequences again for each token.
+    batch, the model reads the prompt of each answer, and ended rows stay in the batch. A model without a cache reads
+    the whole sequences again for each token.
 
     ``add`` and ``step`` raise torch's ``OutOfMemoryError`` if memory runs out. The batch cannot be used afterwards, but
     its rows can continue in a new batch.
@@ -123,7 +128,7 @@ class RunningBatch(Generic[Row]):
     # --- rows --------------------------------------------------------------------------------------------------------
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add ``rows``. Rows that already have tokens continue after them."""
+        """Add ``rows`` to the batch. A row that already has sampled tokens continues after them."""
         import torch
 
         if self._cache is None or not self._can_join:
@@ -160,7 +165,10 @@ class RunningBatch(Generic[Row]):
         return _Prefilled(places, cache, self._read(sequences, cache))
 
     def _remove_ended(self) -> None:
-        """Remove the rows that are done. The last rows take their places, so that few rows are copied."""
+        """Remove the rows that are done.
+
+        Rows from the end of the batch take their places, so that few rows are copied.
+        """
         import torch
 
         from bestofn.builders.local_model.kv_cache import row_layers
@@ -181,7 +189,7 @@ class RunningBatch(Generic[Row]):
     # --- tokens ------------------------------------------------------------------------------------------------------
 
     def step(self) -> list[Row]:
-        """Sample one token per row. Return the answers that end with it; they are not in the batch any more."""
+        """Sample one token per row. Return the answers that end with this token, and remove them from the batch."""
         running = [row for row in self.rows if not row.done]
         self._sample(running)
         ended = [row for row in running if row.done]
@@ -240,7 +248,10 @@ class RunningBatch(Generic[Row]):
         self._logits = self._forward(ids, mask, lengths - 1, self._cache)
 
     def _read(self, sequences: Sequence[Sequence[int]], cache: DynamicCache | None) -> Tensor:
-        """Read whole sequences, padded on the left. Return the logits of the next token of each."""
+        """Let the model read whole sequences, padded on the left.
+
+        Return the logits of the next token of each sequence.
+        """
         import torch
 
         length = max(map(len, sequences))
@@ -275,7 +286,7 @@ def _of_similar_length(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _adjusted(rows: Sequence[SequenceState], logits: Tensor) -> Tensor | None:
-    """Apply the rules of each row to its logits. Return None if no row has rules."""
+    """Return the logits after the rules of each row are applied; None if no row has rules."""
     if all(row.rules is None for row in rows):
         return None
     adjusted = logits.clone()

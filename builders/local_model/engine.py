@@ -50,10 +50,10 @@ class GenerationRequest:
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """One answer. ``tokens`` is the number of tokens.
+    """One answer. ``tokens`` is its number of tokens.
 
-    ``logprob`` is the log-probability of all tokens, end token included, in nats and rounded to 0.01. It is computed
-    from the distribution before temperature, top_k and top_p are applied.
+    ``logprob`` is the sum of the log-probabilities of all tokens including the end token, in nats, rounded to 0.01. The
+    probabilities are those before temperature, top_k and top_p are applied.
     """
 
     text: str
@@ -68,8 +68,8 @@ class GeneratedAnswer:
 class LocalEngine:
     """Loads a model, and converts between texts and tokens.
 
-    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. With ``shared``, processes of the same user
-    take turns on the device.
+    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. If ``shared`` is true, only one process of
+    this user computes on the device at a time.
     """
 
     network: Network
@@ -92,7 +92,10 @@ class LocalEngine:
         self._device_turn = _device_lock(device) if shared else contextlib.nullcontext()
 
     def load(self) -> None:
-        """Load model and tokenizer if they are not loaded. Raises ``ConfigError`` if the model cannot be loaded."""
+        """Load the model and its tokenizer, unless they are loaded.
+
+        Raises ``ConfigError`` if the model cannot be loaded.
+        """
         if self.loaded:
             return
         import torch
@@ -146,7 +149,7 @@ class LocalEngine:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens by their bytes, for grammars. Computed at the first use."""
+        """The tokens by their bytes, which grammars need. It is computed once, at the first use."""
         if self._vocabulary is None:
             self._vocabulary = Vocabulary(self.tokenizer, self.vocabulary_size, self.ends)
         return self._vocabulary
@@ -159,7 +162,7 @@ class LocalEngine:
         """Return the token ids of the prompt. ``variables`` are passed to the model's chat template.
 
         ``continues``: the last message is the beginning of the answer, and the model continues it. If the model has no
-        chat template, the prompt is in the Harmony format if the tokenizer has its tokens. Else it has one line
+        chat template, the prompt is in the Harmony format, or, if the tokenizer lacks its tokens, has one line
         ``role: content`` per message. Raises ``RequestError`` if the chat template does not accept the messages.
         """
         if not self.tokenizer.chat_template and self.speaks_harmony and not continues:
@@ -209,14 +212,17 @@ class LocalEngine:
 
     @contextlib.contextmanager
     def computing(self) -> Iterator[None]:
-        """Enter the settings that computations need: the number of threads, and the turn on a shared device."""
+        """Set the number of threads inside the block.
+
+        On a shared device, wait until no other process uses the device.
+        """
         import torch
 
         with self._device_turn, _threads(self._threads), torch.inference_mode():
             yield
 
     def answer(self, row: SequenceState, request: GenerationRequest) -> GeneratedAnswer:
-        """Convert a row whose tokens are all sampled to the answer to ``request``."""
+        """Convert the sampled tokens of ``row`` to the answer to ``request``."""
         tokens, logprob = row.tokens, row.logprob
         end = len(tokens) - 1 if tokens and tokens[-1] in self.ends else None
         text = self.tokenizer.decode(tokens[:end], skip_special_tokens=not request.keep_special)
@@ -241,7 +247,7 @@ class LocalEngine:
         return tuple(self.tokenizer.decode([token]) for token in tokens)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
-        """Return the smallest number of first tokens whose text has more than ``characters`` characters.
+        """Return how many of the first tokens are needed for a text of more than ``characters`` characters.
 
         If the whole text is not longer, return the number of all tokens.
         """
@@ -255,7 +261,7 @@ class LocalEngine:
     ) -> tuple[tuple[float, ...], tuple[TopTokens, ...]]:
         """Return the log-probability of each token in nats, and the ``most`` most probable tokens at each position.
 
-        The answer is computed alone, without other rows. The prompt must not be empty.
+        The logits are computed for this answer alone, not in a batch. The prompt must not be empty.
         """
         import torch
 
@@ -298,14 +304,14 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def _device_lock(device: str) -> AbstractContextManager[object]:
-    """Return a file lock for ``device``. While one process of this user holds the lock, the others wait."""
+    """Return a file lock for ``device``, which makes the other processes of this user wait."""
     from filelock import FileLock
 
     return FileLock(Path(tempfile.gettempdir()) / f"bestofn-{os.getuid()}-{device.replace(':', '-')}.lock")
 
 
 class StopStrings:
-    """Callable that returns whether the text of an answer's last tokens contains a stop string."""
+    """A function that returns whether the text of an answer's last tokens contains a stop string."""
 
     def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
         self._stop, self._tokenizer = tuple(stop), tokenizer

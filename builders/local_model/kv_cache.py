@@ -31,12 +31,15 @@ class _Buffer:
         self._end = 0
 
     def last(self, rows: int, columns: int) -> Tensor:
-        """Return the last ``columns`` used columns of the first ``rows`` rows, as a view."""
+        """Return the last ``columns`` columns before ``end`` of the first ``rows`` rows, as a view."""
         assert self._data is not None
         return self._data[:rows, :, self._end - columns : self._end]
 
     def append(self, states: Tensor, stored: int) -> Tensor:
-        """Append ``states`` to all rows. Return a view of them and of the ``stored`` columns before them."""
+        """Append the columns ``states`` to all rows.
+
+        Return a view of them and of the ``stored`` columns before them.
+        """
         rows, new = states.shape[0], states.shape[-2]
         self._reserve(states, rows, rows, stored, new)
         self._end += new
@@ -44,7 +47,10 @@ class _Buffer:
         return self.last(rows, stored + new)
 
     def join(self, states: Tensor, rows: int, stored: int) -> None:
-        """Add the rows of ``states`` behind the first ``rows`` rows. A row then has ``stored`` columns."""
+        """Add the rows of ``states`` after the first ``rows`` rows.
+
+        Each row then has ``stored`` columns before ``end``.
+        """
         total, columns = rows + states.shape[0], states.shape[-2]
         self._reserve(states, rows, total, stored, 0)
         joined = self.last(total, stored)[rows:]
@@ -54,7 +60,8 @@ class _Buffer:
     def _reserve(self, states: Tensor, rows: int, wanted: int, stored: int, new: int) -> None:
         """Make space for ``wanted`` rows, ``stored`` columns before the end and ``new`` columns after it.
 
-        A larger buffer replaces the buffer if necessary, with the last columns of the first ``rows`` rows.
+        If the buffer is too small, a larger one replaces it, and the last columns of the first ``rows`` rows are
+        copied.
         """
         data = self._data
         if data is not None and data.shape[0] >= wanted and stored <= self._end <= data.shape[2] - new:
@@ -82,7 +89,10 @@ class RowLayer(DynamicLayer):
         self._buffers = _Buffer(), _Buffer()
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new tokens. Return those of all tokens that the new tokens can attend to."""
+        """Append the keys and values of new tokens.
+
+        Return the keys and values of all tokens that new tokens can attend to.
+        """
         stored = self._stored()
         self._set(key_states, rows=key_states.shape[0], length=self._length + key_states.shape[-2])
         self.keys, self.values = (
@@ -92,7 +102,10 @@ class RowLayer(DynamicLayer):
         return self.keys, self.values
 
     def join(self, other: RowLayer, sources: Tensor, length: int) -> None:
-        """Add copies of the rows ``sources`` of ``other`` as last rows. ``length`` is that of the longest row then."""
+        """Append copies of the rows ``sources`` of ``other``.
+
+        ``length`` is the length of the longest row after this.
+        """
         if other.keys is None or other.values is None:  # a layer that uses the keys and values of another layer
             return
         rows = self._rows
@@ -102,7 +115,10 @@ class RowLayer(DynamicLayer):
             buffer.join(states[sources, :, -stored:], rows, stored)
 
     def keep(self, rows: int, length: int, sources: Tensor, targets: Tensor) -> None:
-        """Copy the rows ``sources`` to ``targets``. Then keep the first ``rows`` rows, the longest of ``length``."""
+        """Copy the rows ``sources`` to ``targets``, and keep the first ``rows`` rows.
+
+        The longest of them has ``length`` tokens.
+        """
         if not self.is_initialized:
             return
         self._length = length
@@ -116,7 +132,7 @@ class RowLayer(DynamicLayer):
         return self._length
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Return the number of columns that ``query_length`` new tokens attend to, and the position of the first."""
+        """Return how many columns ``query_length`` new tokens attend to, and the position of the first column."""
         stored = self._stored()
         return stored + query_length, self._length - stored
 
@@ -140,10 +156,13 @@ def new_cache(config: PretrainedConfig) -> DynamicCache:
 
 
 def rows_can_join(cache: DynamicCache) -> bool:
-    """Return whether rows can join and leave ``cache``: each layer must store only keys and values, or nothing."""
+    """Return whether rows can join and leave ``cache``.
+
+    This needs layers that store only keys and values, or nothing.
+    """
     return all(type(layer) in (RowLayer, DummyLayer) for layer in cache.layers)
 
 
 def row_layers(cache: DynamicCache) -> list[RowLayer]:
-    """Return the layers of ``cache`` that store keys and values of rows that can join and leave."""
+    """Return the layers of ``cache`` that rows can join and leave."""
     return [layer for layer in cache.layers if isinstance(layer, RowLayer)]

@@ -40,14 +40,14 @@ class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
     - Requests join and leave the running batch between two tokens; it has up to ``max_rows`` answers. If memory runs
-      out, half of them continue, and the others later.
+      out, half of the answers continue at once, and the others later.
     - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
       (``local_model.seeded_sampling``).
     - ``max_answer_tokens`` limits the tokens of each answer, in addition to ``sampling.max_tokens``.
     - ``template`` holds additional variables for the chat template. ``current_date`` fixes the date in prompts of
       Harmony models (gpt-oss); without it, their template writes the day of the request.
-    - ``shared_device``: processes of the same user take turns on the device.
-    - Of ``sampling.extra``, the keys of ``OPTIONS`` are used.
+    - ``shared_device``: only one process of this user computes on the device at a time.
+    - ``sampling.extra`` may have the keys in ``OPTIONS``; other keys are ignored.
     - A JSON Schema, or the tool choice ``required``, restricts the tokens of the answer (``local_model.token_rules``).
     """
 
@@ -85,7 +85,7 @@ class LocalTransformers(InProcessProvider):
 
     @property
     def identity(self) -> str:
-        """A text that identifies the model, its files and its settings. It changes with the weights in the folder."""
+        """A text that identifies the model, the content of its files, and its settings."""
         if not self._identity:
             settings = f"{self._dtype} {self._max_answer_tokens} {sorted(self._template.items())}"
             self._identity = f"{self.name} {self.model} {model_digest(self.engine.path)} {settings}"
@@ -93,7 +93,7 @@ class LocalTransformers(InProcessProvider):
 
     @property
     def weights(self) -> LocalWeights:
-        """The model, for the plan of the memory."""
+        """The folder, dtype and device of the model, used to estimate the memory."""
         return LocalWeights(str(self.engine.path), self._dtype, self._device)
 
     async def __aenter__(self) -> LocalTransformers:
@@ -112,13 +112,13 @@ class LocalTransformers(InProcessProvider):
         self.engine.unload()
 
     def stop(self) -> None:
-        """End all requests with a ``ServiceError``. Their computation ends after the token that is computed now."""
+        """End all requests with a ``ServiceError``. Their computation ends after the current token."""
         for job in list(self._jobs):
             job.fail(ServiceError("the server stops; send the request again later", status=503))
 
     @property
     def unanswered(self) -> int:
-        """The number of requests that wait or are computed, without those whose caller has gone."""
+        """The number of requests that wait or are computed. Cancelled requests are not counted."""
         return sum(not job.answers.done() for job in list(self._jobs))
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
@@ -153,7 +153,7 @@ class LocalTransformers(InProcessProvider):
         return RuleSettings(**self.token_rules(request.sampling), grammar=self._grammar(request))
 
     def token_rules(self, sampling: Sampling) -> JsonObject:
-        """Return the rules in ``sampling.extra``: ``logit_bias`` and the penalties.
+        """Return the rules in ``sampling.extra``: ``logit_bias`` and the penalties for repetition.
 
         Raises ``RequestError`` if a biased token is not in the vocabulary.
         """
@@ -190,7 +190,7 @@ class LocalTransformers(InProcessProvider):
         return (await self._generate(request))[0]
 
     async def _generate(self, request: GenerationRequest) -> tuple[list[GeneratedAnswer], float]:
-        """Generate the answers to ``request``. Return them and the seconds of their computation."""
+        """Generate the answers to ``request``. Return the answers and the seconds that their computation took."""
         self._check_open()
         job = self.scheduler.submit(request)
         self._jobs.add(job)
@@ -278,7 +278,7 @@ def _call_grammar(tools: Sequence[JsonObject]) -> Node:
 
 
 def sampling_options(sampling: Sampling) -> dict[str, Any]:
-    """Return the fields of ``GenerationRequest`` that come from ``sampling``: stop strings, sampler, top_logprobs."""
+    """Return the fields of ``GenerationRequest`` that ``sampling`` determines: stop strings, sampler, top_logprobs."""
     temperature = 1.0 if sampling.temperature is None else sampling.temperature
     return {
         "stop": sampling.stop,

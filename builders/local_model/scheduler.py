@@ -42,7 +42,7 @@ class Job:
     _ended: dict[int, GeneratedAnswer] = field(default_factory=dict)
 
     def rows(self, engine: LocalEngine) -> list[_JobRow]:
-        """Return the rows of all answers."""
+        """Return one row per answer, to be added to a batch."""
         request, rows = self.request, []
         stopped = StopStrings(request.stop, engine.tokenizer) if request.stop else _never
         for index in range(request.n):
@@ -63,7 +63,7 @@ class Job:
         return rows
 
     def end_row(self, index: int, answer: GeneratedAnswer) -> None:
-        """Record an answer. The last one sets the result of the future."""
+        """Record the answer at position ``index``. The last missing answer sets the result of the future."""
         self._ended[index] = answer
         if len(self._ended) == self.request.n:
             with suppress(InvalidStateError):  # cancelled in the meantime
@@ -90,8 +90,8 @@ class _JobRow(SequenceState):
 class Scheduler:
     """Computes the answers of jobs. ``submit`` may be called in any thread, ``run`` only in one thread at a time.
 
-    At most ``max_rows`` answers are sampled at the same time. If memory runs out, half as many are, and the other
-    answers continue later; the number grows again.
+    At most ``max_rows`` answers are sampled at the same time. If memory runs out, this limit is halved, and the other
+    answers continue later. The limit grows again when full batches fit.
     """
 
     def __init__(self, engine: LocalEngine, max_rows: int) -> None:
@@ -111,13 +111,13 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request waits."""
+        """Whether no request waits for a place in the batch."""
         return self._submitted.empty() and not self._waiting
 
     def run(self) -> bool:
         """Compute the answers of all jobs, including jobs that are submitted in the meantime.
 
-        If processes share the device, no answers join the batch after ``TURN_STEPS`` tokens per row. ``run`` then
+        If processes share the device, a turn ends after ``TURN_STEPS`` tokens per row: no answers join, and ``run``
         returns when the batch is empty. Returns whether it ended for this reason.
         """
         with self._engine.computing():
@@ -146,7 +146,7 @@ class Scheduler:
         return RunningBatch(self._engine.network, ends=self._engine.ends, pad=self._engine.pad)
 
     def _admit(self) -> None:
-        """Add waiting rows to the batch, the oldest first."""
+        """Add waiting rows to the batch in the order of their arrival, up to the limit."""
         while not self._submitted.empty():
             self._waiting += self._submitted.get().rows(self._engine)
         batch = self._batch
@@ -182,8 +182,8 @@ class Scheduler:
     def _attempt(self, work: Callable[[], None], rows: Sequence[_JobRow]) -> None:
         """Call ``work`` for the unfinished ``rows``, and divide its time among them.
 
-        If memory runs out, ``rows`` go back to the queue. If ``work`` raises another exception, their jobs fail. Then
-        a new batch begins.
+        After an exception, a new batch begins. If memory ran out, ``rows`` go back to the queue, or the job of a single
+        row fails. After any other exception, the jobs of all ``rows`` fail.
         """
         started = time.perf_counter()
         try:
@@ -206,7 +206,7 @@ class Scheduler:
             self._halve(rows)
 
     def _halve(self, rows: Sequence[_JobRow]) -> None:
-        """Put ``rows`` back into the queue, and reduce the limit."""
+        """Put ``rows`` back into the queue, and halve the limit on the answers per batch."""
         import torch
 
         if torch.cuda.is_available():
@@ -233,7 +233,7 @@ class Scheduler:
         return error
 
     def _confirm_limit(self) -> None:
-        """Let the limit grow if a full batch fitted."""
+        """Report the largest batch since the last call to ``limit``, which may grow."""
         self.limit.fit(self._most_rows)
         self._recorded = self._most_rows = 0
 
@@ -247,7 +247,7 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def as_service_error(error: Exception, model: str) -> ServiceError:
-    """Return ``error`` as the error of a caller whose answers cannot be computed."""
+    """Return the ``ServiceError`` for callers whose answers cannot be computed because of ``error``."""
     if isinstance(error, ServiceError):
         return error
     wrapped = ServiceError(f"{model} failed while it generated answers: {type(error).__name__}: {error}")

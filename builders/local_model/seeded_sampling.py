@@ -7,7 +7,7 @@ the interval. Then the row is computed again alone, without other rows, padding 
 this result.
 
 If rounding changes the logits by at most ``LOGIT_TOLERANCE`` relative to each other, a border at c moves by at most
-c (1 - c) ``LOGIT_TOLERANCE`` / temperature: the probabilities below it grow by the share that those above it lose.
+c (1 - c) ``LOGIT_TOLERANCE`` / temperature: the probabilities below the border gain what those above it lose.
 
 This works in float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.
@@ -90,7 +90,7 @@ def _at_quantile(cumulative: Tensor, uniforms: Tensor, tolerance: float) -> tupl
     """For each row, return the sampled token, and whether a rounding error could have changed it.
 
     The sampled token is the token whose interval contains the random number in ``uniforms``. ``cumulative`` has the
-    cumulative probabilities of each row. ``tolerance`` is that of the logits, divided by the temperature.
+    cumulative probabilities of each row. ``tolerance`` is ``LOGIT_TOLERANCE`` divided by the temperature.
     """
     import torch
 

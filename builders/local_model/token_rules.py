@@ -17,7 +17,7 @@ KEPT_MASKS = 512  # masks per grammar; one mask has a byte per token of the voca
 
 
 class Trie:
-    """Tokens by their bytes. ``ids`` are the tokens that end here."""
+    """A node of a prefix tree of the tokens, by their bytes. ``ids`` are the tokens that end at this node."""
 
     __slots__ = ("children", "ids")
 
@@ -72,7 +72,7 @@ def _byte_characters() -> dict[int, str]:
 
 
 class TokenGrammar:
-    """A grammar over the tokens of a vocabulary. The masks of the states that were visited last are kept."""
+    """A grammar over the tokens of a vocabulary. It caches the masks of the latest states."""
 
     def __init__(self, grammar: Node, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -83,7 +83,7 @@ class TokenGrammar:
     def mask(self, state: State) -> Tensor:
         """Return which tokens are allowed in ``state``: a boolean per logit.
 
-        End tokens are allowed after a whole text, and if the vocabulary has no token that the grammar allows.
+        End tokens are allowed if the text is complete, or if no token of the vocabulary fits the grammar.
         """
         if state not in self._masks:
             self._masks[state] = self._new_mask(state)
@@ -114,7 +114,7 @@ class TokenGrammar:
         return self._after[key]
 
     def after(self, state: State, text: bytes) -> State:
-        """Return the state after ``text``."""
+        """Return the state of the grammar after ``text`` is read in ``state``."""
         for byte in text:
             state = self._next(state, byte)
         return state
@@ -142,7 +142,7 @@ class TokenRules:
         self._state: State = settings.grammar.start if settings.grammar else COMPLETE
 
     def adjusted(self, logits: Tensor, tokens: Sequence[int]) -> Tensor:
-        """Return the changed ``logits`` of the next token, after ``tokens``. Shape: (vocabulary,)."""
+        """Return ``logits`` with the rules applied, for the token after ``tokens``. Shape: (vocabulary,)."""
         import torch
 
         settings, result = self._settings, logits.clone()

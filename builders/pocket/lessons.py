@@ -78,7 +78,7 @@ def conversations(config: JsonObject, lesson: JsonObject, seed: str) -> Iterator
 
 
 def after_tool_call(task: Task, prompt: Sequence[Message], answer: str, rng: Random) -> Example:
-    """Build an example for the message after a tool result, in which the assistant says that the tool has replied."""
+    """Build an example for the message after a tool result: the assistant says that the tool has replied."""
     turns: list[Message] = [
         {"role": "assistant", "content": answer},
         {"role": "tool", "content": tool_result(task, rng)},
@@ -119,7 +119,7 @@ def batches(
 
 
 def padded(group: Sequence[EncodedExample], pad: int) -> tuple[Tensor, Tensor]:
-    """Return (input ids, labels) of ``group``, padded on the right. The last example must be the longest."""
+    """Return (input ids, labels) of ``group``, padded on the right to the length of the last and longest example."""
     import torch
 
     width = len(group[-1].tokens)
@@ -146,9 +146,9 @@ def encoded(tokenizer: PreTrainedTokenizerBase, example: Example) -> EncodedExam
 
 
 def grouped(pool: Sequence[EncodedExample], tokens: int) -> list[list[EncodedExample]]:
-    """Split ``pool`` into consecutive groups of at most ``tokens`` tokens, padding included.
+    """Split ``pool`` into consecutive groups of at most ``tokens`` tokens including padding.
 
-    ``pool`` must be sorted by length. An example with more than ``tokens`` tokens forms a group alone.
+    ``pool`` must be sorted by length. An example with more than ``tokens`` tokens forms a group of its own.
     """
     groups: list[list[EncodedExample]] = [[]]
     for example in pool:

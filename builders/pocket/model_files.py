@@ -1,4 +1,4 @@
-"""The files of a model: whether they are there, and their digest.
+"""Checks that a folder has a model, and computes the digest of its files.
 
 Results and trainings store the digest, so that replaced weights are noticed.
 """
@@ -21,9 +21,10 @@ NOT_THE_MODEL = frozenset({"training_args.bin", "training.json", "metrics.json",
 
 
 def model_digest(model: str) -> str:
-    """Return a hash of the files of ``model``, which is a folder or ``pocket``. Returns "" for a Hub id.
+    """Return a hash of the files of ``model``, which is a folder or ``pocket``; "" for a Hub id.
 
-    The digest of an adapter contains the digest of its base model.
+    Of large files, only size and modification time are hashed. The digest of an adapter contains that of its base
+    model.
     """
     folder = Path(model_path(model))
     if not folder.is_dir():
@@ -41,7 +42,10 @@ def model_digest(model: str) -> str:
 
 
 def check_model_folder(folder: Path) -> None:
-    """Raise ``ConfigError`` if ``folder`` is a folder without a model. A name that is not a folder is a Hub id."""
+    """Raise ``ConfigError`` if ``folder`` exists and has no model.
+
+    If it does not exist, the name is taken as a Hub id.
+    """
     if not folder.is_dir() or any((folder / name).is_file() for name in ("config.json", ADAPTER)):
         return
     files = sorted(file.name for file in folder.iterdir())
@@ -52,7 +56,7 @@ def check_model_folder(folder: Path) -> None:
 
 
 def base_model(folder: Path) -> str:
-    """Return the base model of the adapter in ``folder``, a folder or a Hub id. Returns "" if there is no adapter."""
+    """Return the folder or Hub id of the base model of the adapter in ``folder``; "" if ``folder`` has no adapter."""
     try:
         config = json.loads((folder / ADAPTER).read_text("utf-8"))
     except (OSError, ValueError):

@@ -25,7 +25,7 @@ class Muon:
         self._moving = [torch.stack([torch.zeros_like(weight) for weight in group]) for group in self._groups]
 
     def step(self, rate: float) -> None:
-        """Update every matrix from its attribute ``grad``, with the learning rate ``rate``."""
+        """Update every matrix by its gradient (``grad``), with the learning rate ``rate``."""
         import torch
 
         with torch.no_grad():

@@ -11,5 +11,5 @@ POCKET_WEIGHTS = Path(__file__).resolve().parent / "weights"
 
 
 def model_path(model: str) -> str:
-    """Return the folder of the embedded policy if ``model`` is ``pocket``, otherwise ``model`` itself."""
+    """Return the folder of the embedded policy if ``model`` is ``pocket``; otherwise return ``model``."""
     return str(POCKET_WEIGHTS) if model == POCKET else model

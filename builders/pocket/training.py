@@ -80,7 +80,7 @@ def save_tokenizer(out: Path, template: str, config: JsonObject) -> None:
 
 
 def task_texts(seed: int) -> Iterator[str]:
-    """Yield the texts that the tokenizer is trained on."""
+    """Yield the texts on which the tokenizer is trained. ``seed`` selects the tasks."""
     for task in islice(tasks("train", seed=seed, distinct=False), TOKENIZER_TASKS):
         yield from (task.question, task.answer, task.closing, json.dumps(task.result))
 
@@ -115,7 +115,10 @@ def new_model(tokenizer: PreTrainedTokenizerBase, shape: JsonObject) -> LlamaFor
 
 
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, out: Path) -> None:
-    """Save the model with weights in float16. The provider converts them to float32 on a CPU."""
+    """Save the model and its tokenizer in ``out``.
+
+    The weights are in float16; on a CPU, the provider loads them in float32.
+    """
     import torch
     from transformers import GenerationConfig
 
@@ -183,7 +186,7 @@ class Progress:
         self._started, self._loss_sum, self._tokens = time.perf_counter(), 0.0, 0
 
     def add(self, step: int, loss: float, tokens: int) -> None:
-        """Record one step with its loss and its number of tokens."""
+        """Record the loss and the number of tokens of one step, and print a line every ``log_every`` steps."""
         self._loss_sum, self._tokens = self._loss_sum + loss, self._tokens + tokens
         if step % self._log_every == 0:
             seconds = time.perf_counter() - self._started

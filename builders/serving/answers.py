@@ -49,7 +49,7 @@ def chat_chunks(answer: JsonObject, *, usage: bool) -> list[JsonObject]:
     """Split a ``chat.completion`` into objects of type ``chat.completion.chunk`` for a stream.
 
     The chunks of each choice hold the role, the text in pieces, the tool calls, and the finish reason. A choice with
-    log-probabilities has one piece per token. With ``usage``, one more chunk without choices holds the usage.
+    log-probabilities has one piece per token. With ``usage``, a last chunk without choices holds the usage.
     """
     head = {key: answer[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     head |= {"usage": None} if usage else {}
@@ -62,9 +62,9 @@ def chat_chunks(answer: JsonObject, *, usage: bool) -> list[JsonObject]:
 
 
 def _deltas(choice: JsonObject) -> Iterator[tuple[JsonObject, JsonObject | None]]:
-    """Yield the deltas of a choice with their log-probabilities.
+    """Yield the deltas of a choice, each with its log-probabilities.
 
-    The text of a token that is not part of the visible text, for example of an end token, is not sent.
+    Tokens that are not visible, such as the end token, have a delta without text.
     """
     message, content = choice["message"], choice["message"].get("content") or ""
     yield {"role": "assistant", "content": ""}, None
@@ -80,7 +80,7 @@ def _deltas(choice: JsonObject) -> Iterator[tuple[JsonObject, JsonObject | None]
 
 
 def split_at(text: str, tokens: Sequence[str]) -> list[str]:
-    """Split ``text`` into one part per token, and a last part with the rest.
+    """Split ``text`` into one part per token, plus a last part for the remaining text.
 
     A part is the token's text if ``text`` continues with it, otherwise "". The parts together are ``text``.
     """
@@ -99,7 +99,7 @@ def _chunk(
 
 
 def completion_chunks(answer: JsonObject, *, usage: bool) -> list[JsonObject]:
-    """Split a ``text_completion`` into one object per choice. With ``usage``, one more object holds the usage."""
+    """Split a ``text_completion`` into one object per choice. With ``usage``, a last object holds the usage."""
     head = {key: value for key, value in answer.items() if key not in ("choices", "usage")}
     head |= {"usage": None} if usage else {}
     chunks: list[JsonObject] = [{**head, "choices": [choice]} for choice in answer["choices"]]

@@ -54,7 +54,7 @@ def create_app(
 
 
 def bare_app(lifespan: object, api_key: str, log: RequestLog) -> FastAPI:
-    """Create an application without routes. Its errors have the shape of OpenAI's API."""
+    """Create an application without routes, which answers errors in the format of OpenAI's API."""
     server = FastAPI(title="bestofn", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)  # type: ignore[arg-type]
     server.add_middleware(RequireKey, api_key=api_key)
     handle_errors(server, log)

@@ -47,7 +47,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high"]
 
 
 class StrictBody(BaseModel):
-    """A request body that rejects unknown fields, except fields that do not change the answer."""
+    """A request body that rejects unknown fields, except those that do not change the answer."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -107,7 +107,7 @@ class Body(StrictBody):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether a stream ends with a chunk that has the usage."""
+        """Whether the last chunk of a stream must hold the usage."""
         return bool((self.stream_options or {}).get("include_usage"))
 
     @property
@@ -242,15 +242,15 @@ class ResponsesBody(BodyWithTools):
 
 
 def _function_tool(tool: JsonObject) -> JsonObject:
-    """Convert a tool of a Responses request to the Chat Completions format.
+    """Convert a function tool of a Responses request to the Chat Completions format.
 
-    A tool that is no function is not changed.
+    Other tools are returned unchanged.
     """
     return from_responses(tool) if tool.get("type") == "function" and "name" in tool else tool
 
 
 def schema_of(form: object, key: Literal["json_schema", ""]) -> JsonObject | None:
-    """Return the JSON Schema of a response format; None if the format is text.
+    """Return the JSON Schema of a response format; None if the format has none.
 
     ``key`` is the field of the format that holds name and schema; "" if the format itself holds them. Raises
     ``RequestError`` if the format is not valid.
@@ -272,7 +272,7 @@ def schema_of(form: object, key: Literal["json_schema", ""]) -> JsonObject | Non
 
 
 def parallel(body: BodyWithTools, message: Message) -> Message:
-    """Return ``message`` with only its first tool call if the request allows no parallel calls."""
+    """Return ``message``; if the request forbids parallel calls, keep only the first tool call."""
     calls = message.get("tool_calls") or ()
     if body.parallel_tool_calls is False and len(calls) > 1:
         return {**message, "tool_calls": list(calls[:1])}

@@ -54,7 +54,7 @@ def generation_request(provider: LocalTransformers, body: CompletionBody, prompt
 
 
 def _echoed(provider: LocalTransformers, body: CompletionBody, prompt: Sequence[int]) -> GeneratedAnswer:
-    """Return the prompt in the form of an answer, with log-probabilities if the request wants them.
+    """Return the prompt as the beginning of an answer, with log-probabilities if the request asks for them.
 
     The first token has no log-probability.
     """
@@ -84,5 +84,5 @@ def _choice(answer: GeneratedAnswer, echoed: GeneratedAnswer, body: CompletionBo
 
 
 def _by_text(entries: TopTokens) -> dict[str, float]:
-    """Return log-probabilities by text. If several tokens have the same text, the most probable counts."""
+    """Return the log-probability of each text. If several tokens have the same text, the most probable one is used."""
     return dict(reversed(entries))

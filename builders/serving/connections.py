@@ -58,7 +58,7 @@ async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) ->
 
 
 class ClientGone(Exception):
-    """The client has closed the connection before its answer was complete."""
+    """The client closed the connection before the answer was complete."""
 
 
 async def _disconnected(request: Request) -> None:
@@ -67,7 +67,7 @@ async def _disconnected(request: Request) -> None:
 
 
 def handle_errors(server: FastAPI, requests: RequestLog) -> None:
-    """Answer every error in the shape of OpenAI's API, and log it in ``requests``."""
+    """Install handlers that answer every error in the format of OpenAI's API and log it in ``requests``."""
 
     def answered(request: Request, status: int, message: str, code: str) -> Response:
         requests.write(request.url.path, status, request.state.started, error=message)
@@ -98,7 +98,7 @@ def handle_errors(server: FastAPI, requests: RequestLog) -> None:
 
 
 def _problem(error: JsonObject) -> str:
-    """Return the message about an error that pydantic or FastAPI found in the body of a request."""
+    """Return the message for ``error``, which pydantic or FastAPI found in the body of a request."""
     if error["type"] == "json_invalid":
         return f"the body is not valid JSON (character {error['loc'][-1]}: {error['ctx']['error']})"
     field = ".".join(str(part) for part in error["loc"] if part != "body")
@@ -110,7 +110,7 @@ def _problem(error: JsonObject) -> str:
 
 
 def error_response(status: int, message: str, code: str) -> JSONResponse:
-    """Build an error response in the shape of OpenAI's API."""
+    """Build an error response in the format of OpenAI's API."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     text = message.encode("utf-8", "replace").decode()
     return JSONResponse({"error": {"message": text, "type": kind, "param": None, "code": code}}, status)

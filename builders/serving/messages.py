@@ -46,7 +46,7 @@ def _check_content(content: object, where: str) -> None:
 
 
 def checked_tools(tools: Sequence[JsonObject]) -> tuple[Tool, ...]:
-    """Return ``tools``. Raises ``RequestError`` if one is not the declaration of a function."""
+    """Return ``tools`` as a tuple. Raises ``RequestError`` if a tool is not the declaration of a function."""
     for place, tool in enumerate(tools):
         where = f"tools[{place}]"
         if tool.get("type") != "function":
@@ -72,7 +72,7 @@ def _check_arguments(call: JsonObject, where: str) -> None:
 
 
 def tools_of_choice(tools: tuple[Tool, ...], choice: object) -> tuple[tuple[Tool, ...], ToolChoice]:
-    """Return the tools that the model may call, and whether it must call one."""
+    """Return the tools that the model may call under ``choice``, and whether it must call one."""
     if choice is None or choice == "auto":
         return tools, "auto"
     if choice == "none":
@@ -88,7 +88,10 @@ def tools_of_choice(tools: tuple[Tool, ...], choice: object) -> tuple[tuple[Tool
 
 
 def _chosen_names(choice: object) -> tuple[set[str], ToolChoice]:
-    """Return the names in a tool choice of the type ``function`` or ``allowed_tools``, and its mode."""
+    """Return the tool names in a tool choice, and its mode.
+
+    Raises ``RequestError`` if the choice is not of the type ``function`` or ``allowed_tools``.
+    """
     if isinstance(choice, Mapping) and choice.get("type") == "function":
         return {_name_in(choice)}, "required"
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":

@@ -11,7 +11,7 @@ from bestofn.builders.serving.bodies import ResponsesBody, parallel
 
 
 def responses_answer(model: str, completion: Completion, body: ResponsesBody) -> JsonObject:
-    """Build the answer to ``body``: a ``response`` from one completion."""
+    """Build the answer to ``body``: the ``response`` object for one completion."""
     truncated = completion.stop_reason == "length"
     usage = completion.usage
     return {
@@ -53,7 +53,7 @@ def _output_items(completion: Completion, body: ResponsesBody) -> list[JsonObjec
 
 
 def responses_events(answer: JsonObject) -> list[JsonObject]:
-    """Convert ``answer``, the body of a complete response, to the events of a stream."""
+    """Convert ``answer``, the body of a complete response, to the events of a stream, in order."""
     started = {**answer, "status": "in_progress", "output": [], "usage": None}
     events: list[JsonObject] = [{"type": "response.created", "response": started}]
     for place, item in enumerate(answer["output"]):

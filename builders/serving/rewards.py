@@ -34,7 +34,7 @@ from bestofn.builders.serving.connections import unless_disconnected
 from bestofn.builders.serving.messages import checked_messages, checked_tools
 from bestofn.builders.serving.request_log import RequestLog
 
-UNJUDGED = Verdict("abstain", 0.0, "the server knows no verdict", "none")
+UNJUDGED = Verdict("abstain", 0.0, "this server has no verdict", "none")
 
 
 class ScoreBody(StrictBody):
@@ -47,7 +47,7 @@ class ScoreBody(StrictBody):
     tools: list[dict[str, Any]] | None = None
 
     def chats(self) -> list[list[Message]]:
-        """Return one conversation per score. One ``text_1`` may belong to several ``text_2``."""
+        """Return one conversation per score. A single ``text_1`` is combined with each ``text_2``."""
         if self.conversations is not None:
             return [list(chat) for chat in self.conversations]
         first, second = _as_list(self.text_1), _as_list(self.text_2)
@@ -71,7 +71,7 @@ class ChatsBody(StrictBody):
     activation: bool | None = False
 
     def chats(self) -> list[list[Message]]:
-        """Return the conversation. Raises ``RequestError`` if an activation is requested."""
+        """Return a list with the only conversation. Raises ``RequestError`` if an activation is requested."""
         if self.use_activation or self.activation:
             raise RequestError("use_activation is true; this server returns values without an activation", status=400)
         return [list(self.messages)]
@@ -88,7 +88,7 @@ class RerankBody(StrictBody):
 
 
 class RewardService:
-    """Scores the conversations of requests with ``reward``, which clients request as ``name``."""
+    """Scores the conversations of requests with ``reward``. ``name`` is the model name that clients send."""
 
     def __init__(self, reward: Reward, name: str) -> None:
         self.reward, self.name = reward, name
@@ -101,7 +101,7 @@ class RewardService:
         return len(self._open)
 
     def stop(self) -> None:
-        """End all requests with a ``ServiceError``."""
+        """End all open requests with a ``ServiceError``."""
         self._stopped = True
         for scores in self._open:
             scores.cancel()
@@ -109,7 +109,8 @@ class RewardService:
     async def scores(self, chats: Sequence[Sequence[Message]], tools: Sequence[Tool] | None) -> list[Score]:
         """Return the score of the last message of each conversation.
 
-        Raises ``RequestError`` if a conversation does not end with a message of the assistant, or if none has a score.
+        Raises ``RequestError`` if a conversation does not end with a message of the assistant, or if no score has a
+        value.
         """
         given = checked_tools(tools or ())
         scores = asyncio.ensure_future(self._scores([checked_messages(chat) for chat in chats], given))
@@ -204,7 +205,7 @@ def _listed(model: str, kind: str, rows: Sequence[JsonObject]) -> Response:
 
 
 def ranked(scores: Sequence[Score], body: RerankBody) -> list[JsonObject]:
-    """Return the rows of the reply to ``body``, the best text first. Texts without a score are the last."""
+    """Return the rows of the reply to ``body``, the best text first. Texts without a score come last."""
     order = sorted(range(len(scores)), key=lambda place: -_number(scores[place].value))
     rows = [{"index": place, "score": _shown(scores[place].value, body.raw_scores)} for place in order]
     return [{**row, "text": body.texts[row["index"]]} for row in rows] if body.return_text else [*rows]
@@ -225,7 +226,7 @@ def _error(score: Score) -> JsonObject:
 
 
 def error_of(score: Score) -> str:
-    """Return why a score has no value."""
+    """Return the reason why ``score`` has no value."""
     return str(score.parts.get("error") or "the reward gives no value to this conversation")
 
 

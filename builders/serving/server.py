@@ -1,4 +1,4 @@
-"""Runs an application as a server: takes the port first, and stops in less than a second on Ctrl-C."""
+"""Runs an application as a server: takes the port before loading, and stops in less than a second on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ class LocalServer(uvicorn.Server):
         await super().startup(sockets=sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End the open requests, and then the server."""
+        """End the open requests, and then stop the server. Uvicorn calls this on a signal."""
         self._loop.call_soon_threadsafe(self._stop)
         super().handle_exit(sig, frame)

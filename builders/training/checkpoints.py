@@ -17,7 +17,7 @@ STATE = "trainer_state.json"  # Transformers writes this file last
 
 
 class Checkpoint(NamedTuple):
-    """A complete checkpoint. ``step`` of ``steps`` steps were trained."""
+    """A complete checkpoint in a training of ``steps`` steps. ``step`` is the number of steps before it."""
 
     path: Path
     step: int
@@ -25,7 +25,7 @@ class Checkpoint(NamedTuple):
 
     @property
     def is_last(self) -> bool:
-        """Whether no step is left."""
+        """Whether the checkpoint was written after the last step."""
         return self.step >= self.steps
 
 

@@ -26,7 +26,7 @@ NEEDED = {
 
 
 class Rows(NamedTuple):
-    """Rows for a training. ``with_tools`` is the number of rows that were left out because they have tools."""
+    """The rows of a training. ``with_tools`` is the number of rows that were left out because they have tools."""
 
     rows: Dataset
     with_tools: int = 0
@@ -37,7 +37,7 @@ def load_rows(
 ) -> Rows:
     """Load the rows of ``view`` from ``parts`` (``train``, ``test``) of ``runs``. ``splits`` selects domains.
 
-    Without ``margin``, the column of this name is removed. Raises ``ConfigError`` if there are no rows.
+    The column ``margin`` is removed unless ``margin`` is set. Raises ``ConfigError`` if there are no rows.
     """
     import datasets
 
@@ -63,7 +63,7 @@ def load_rows(
 
 
 def _columns(files: Sequence[str], *, margin: bool) -> list[str]:
-    """Return the columns that all files have. Raises ``ConfigError`` if ``margin`` is set and a file has no margins."""
+    """Return the columns that all files have. Raises ``ConfigError`` if ``margin`` is set and a file lacks margins."""
     names = {file: read_schema(Path(file)).names for file in files}
     without = [file for file in files if "margin" not in names[file]]
     if margin and without:
@@ -90,9 +90,9 @@ def _no_rows(
 
 
 def with_reasoning_for(rows: Dataset, template: str) -> Dataset:
-    """Return ``rows`` with the reasoning of each message in the field that the chat template ``template`` reads.
+    """Return ``rows`` with the reasoning of each message where the chat template ``template`` reads it.
 
-    Templates that read the key ``thinking`` get this key. For templates that read no reasoning, the reasoning is
+    This is the key ``thinking`` if the template reads this key. If the template reads no reasoning, the reasoning is
     put in front of the content as ``<think>…</think>``.
     """
     sides = [name for name in ("completion", "chosen", "rejected") if name in rows.column_names]

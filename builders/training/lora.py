@@ -9,7 +9,7 @@ from bestofn.builders.errors import require
 
 
 def lora_config(rank: int, method: str) -> Any:
-    """Return peft's configuration of adapters with ``rank`` for all linear layers.
+    """Return peft's configuration for adapters of rank ``rank`` in all linear layers.
 
     For a reward model, all weights of the new head are trained. Raises ``ModuleNotFoundError`` if peft is missing.
     """
@@ -22,7 +22,7 @@ def lora_config(rank: int, method: str) -> Any:
 
 
 def save_merged(trainer: Any, folder: Path) -> None:
-    """Add the adapters of the trained model to its weights, and save the model and its tokenizer in ``folder``."""
+    """Merge the adapters of the trained model into its weights, and save the model and its tokenizer in ``folder``."""
     merged = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
     merged.save_pretrained(str(folder))
     trainer.processing_class.save_pretrained(str(folder))

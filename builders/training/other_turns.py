@@ -43,7 +43,7 @@ class Tokenizer(Protocol):
 
 
 def roles_in(rows: Dataset) -> set[str]:
-    """Return the roles in the completions of the rows, other than the assistant."""
+    """Return the roles of the messages in the completions of ``rows``, except the assistant."""
     sides = [name for name in ("completion", "chosen", "rejected") if name in rows.column_names]
     found = {message["role"] for side in sides for one in rows[side] for message in one if isinstance(message, dict)}
     return found - {"assistant"}
@@ -76,12 +76,12 @@ def sft_arguments(rows: Dataset, arguments: JsonObject, tokenizer: PreTrainedTok
 
 
 def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer, *, precomputed: bool) -> Masks:
-    """Return the masks of the completions for DPO or KTO that have turns of users or tools. ``Masked`` applies them.
+    """Return the masks of the DPO or KTO completions that have turns of users or tools. ``Masked`` applies the masks.
 
-    ``parts`` are the rows for training and evaluation. If a chat template writes the beginning of a dialogue
-    differently, the turns of a completion cannot be found. Such a completion is trained as a whole, with a warning.
-    Raises ``ConfigError`` if the log-probabilities of the reference model are ``precomputed``, because TRL computes
-    them without masks.
+    ``parts`` are the rows for training and evaluation. Some chat templates write the beginning of a dialogue in another
+    way than the same messages in the whole dialogue. Then the turns cannot be found: all turns of the completion are
+    trained, and a warning is logged. Raises ``ConfigError`` if the log-probabilities of the reference model are
+    ``precomputed``, because TRL computes them without masks.
     """
     masks: Masks = {}
     unknown = 0
@@ -94,7 +94,7 @@ def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer,
     if unknown:
         log.warning(
             "%d completions are trained with the turns of users and tools, because the chat template of the model "
-            "writes the beginning of a dialogue differently.",
+            "writes the first turns of a dialogue differently if more turns follow.",
             unknown,
         )
     if masks and precomputed:
@@ -127,7 +127,7 @@ def _masks_in(
 
 
 def _common(one: list[int], other: list[int]) -> int:
-    """Return the number of tokens with which both lists begin."""
+    """Return the length of the longest common beginning of both lists."""
     places = range(min(len(one), len(other)))
     return next((place for place in places if one[place] != other[place]), len(places))
 
@@ -135,7 +135,10 @@ def _common(one: list[int], other: list[int]) -> int:
 def _assistant_mask(
     prompt: list[JsonObject], completion: Sequence[JsonObject], every: list[int], tokens: Callable[..., list[int]]
 ) -> list[int] | None:
-    """Return 1 for each token that the assistant writes; None if the tokens of the turns are not found in ``every``."""
+    """Return a mask with 1 for each token of ``every`` that the assistant writes, and 0 for all others.
+
+    ``every`` are the tokens of the whole dialogue. Return None if the tokens of a turn are not found in ``every``.
+    """
     mask = [0] * len(every)
     for number, message in enumerate(completion):
         if message["role"] != "assistant":
@@ -150,7 +153,7 @@ def _assistant_mask(
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """TRL's ``collator`` with ``masks`` applied to its ``completion_mask``."""
+    """A collator that wraps TRL's ``collator`` and applies ``masks`` to its ``completion_mask``."""
 
     collator: Collator
     masks: Masks

@@ -37,7 +37,7 @@ def quiet_libraries() -> Iterator[None]:
 
 
 def show_progress(trainer: Any) -> None:
-    """Print a line about the steps of ``trainer``, a trainer of Transformers, at most every ``EVERY_S`` seconds."""
+    """Print the progress of ``trainer``, a trainer of Transformers, at most once per ``EVERY_S`` seconds."""
     from transformers import PrinterCallback, TrainerCallback
 
     class Lines(TrainerCallback):

@@ -1,7 +1,7 @@
 """The record of a training, ``OUT/training.json``: its state, and everything that determines its result.
 
 If the folder has the record of an equal training, this training continues, or nothing is done if it is complete. If the
-folder has another training, the command is refused, or the training starts again from the beginning.
+folder has another training, the command is refused, unless ``resume=false`` or ``replace=true`` is set.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def rows_digest(rows: Dataset | None) -> str:
 def earlier_training(out: Path, made_from: Mapping[str, Any], *, resume: bool, replace: bool) -> TrainingRecord | None:
     """Return the record in ``out`` if it describes an equal training, which is complete or can be continued.
 
-    Otherwise delete the training in ``out`` and return None. Raises ``ConfigError`` if ``out`` has another training and
-    ``resume`` is set without ``replace``.
+    Otherwise, or without ``resume``, delete the training in ``out`` and return None. Raises ``ConfigError`` if ``out``
+    has another training, ``resume`` is set and ``replace`` is not.
     """
     record = read_record(out)
     problem = _difference(out, record, made_from) if has_training(out) else ""
@@ -129,9 +129,9 @@ def clear(out: Path) -> None:
 
 
 def _difference(out: Path, record: TrainingRecord | None, made_from: Mapping[str, Any]) -> str:
-    """Return how the training in ``out`` differs from a training from ``made_from``; "" if it does not differ."""
+    """Return how the training in ``out`` differs from one with the settings ``made_from``; "" if they are equal."""
     if record is None:
-        return f"it holds a model or checkpoints, but no readable {FILE} that says what they were made from"
+        return f"it holds a model or checkpoints, but no readable {FILE}, which records their settings"
     now = json.loads(json.dumps(made_from, default=str))
     changed = changes(record.made_from, now)
     if changed:
@@ -153,7 +153,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings with dotted keys."""
+    """Return the nested settings as one mapping with dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in settings.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}

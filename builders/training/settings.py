@@ -55,9 +55,9 @@ class TrainingSettings:
     - ``lora``: the rank of LoRA adapters, which are trained instead of all weights; None trains all weights.
     - ``merge``: adds the adapters to the weights of the saved model; otherwise only the adapters are saved.
     - ``reward``: for the method ``grpo``, the settings of the verifier that is the reward function.
-    - ``threads``: the number of torch's threads; None for all cores, or one for the embedded policy.
-    - ``resume``: continues an equal training in ``out``.
-    - ``replace``: if ``out`` holds another training, it is deleted instead of refused.
+    - ``threads``: the number of torch's threads; None means all cores, but one for the embedded policy.
+    - ``resume``: continues an equal training in ``out``; otherwise each training starts from the beginning.
+    - ``replace``: deletes another training in ``out``; otherwise ``ConfigError`` is raised for it.
 
     Raises ``ConfigError`` if a setting is wrong or a folder has no finished build.
     """
@@ -104,7 +104,7 @@ class TrainingSettings:
 
     @property
     def view(self) -> str:
-        """The view of a run that the method trains on."""
+        """The view of a run that provides the rows for the method."""
         return METHODS[self.method].view
 
     def rows(self, runs: Sequence[Path], *parts: str) -> Rows:

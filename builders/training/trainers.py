@@ -151,7 +151,7 @@ def _refused(settings: TrainingSettings, error: Exception) -> str:
 
 
 def _trained(settings: TrainingSettings, trainer: Any, data: Rows, held_out: Dataset | None) -> dict[str, Any]:
-    """Train, evaluate, and save the model and its metrics. Returns the metrics."""
+    """Train, evaluate, and save the model and its metrics. Return the metrics."""
     metrics = _steps(trainer, newest_complete(settings.out, _checkpoint_interval(trainer.args)))
     if held_out:
         metrics |= trainer.evaluate()
@@ -168,7 +168,7 @@ def _trained(settings: TrainingSettings, trainer: Any, data: Rows, held_out: Dat
 
 
 def _steps(trainer: Any, checkpoint: Checkpoint | None) -> dict[str, Any]:
-    """Train all steps, or the steps after ``checkpoint``. Returns the metrics of the trained steps."""
+    """Train all steps, or the steps after ``checkpoint``. Return the metrics of these steps."""
     if checkpoint is None:
         return dict(trainer.train().metrics)
     log.warning("The training continues from %s. resume=false starts from the beginning.", checkpoint.path)
@@ -184,14 +184,17 @@ def _steps(trainer: Any, checkpoint: Checkpoint | None) -> dict[str, Any]:
 
 
 def _checkpoint_interval(arguments: Any) -> int:
-    """Return the number of steps between two samplings of GRPO. A training continues only from a multiple of it."""
+    """Return the number of steps for which one sampling of GRPO is used.
+
+    A training continues only from checkpoints at multiples of this number.
+    """
     per_generation = getattr(arguments, "steps_per_generation", None) or 1
     micro_steps = per_generation * (getattr(arguments, "num_iterations", None) or 1)
     return micro_steps // math.gcd(micro_steps, arguments.gradient_accumulation_steps)
 
 
 def _save(settings: TrainingSettings, trainer: Any) -> None:
-    """Save the model in ``out``. The files are complete before the first one is moved to its place."""
+    """Save the model in ``out``. All files are written in a temporary folder first, and then moved."""
     folder = settings.out / SAVING
     shutil.rmtree(folder, ignore_errors=True)
     if settings.lora and settings.merge:
@@ -219,7 +222,10 @@ def evaluation(settings: TrainingSettings) -> Dataset | None:
 
 
 def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
-    """Return how many of the ``given`` rows TRL uses. TRL drops rows whose completion begins after ``max_length``."""
+    """Return how many of the ``given`` rows TRL uses.
+
+    TRL drops rows whose prompt alone has at least ``max_length`` tokens.
+    """
     if not given or getattr(trainer.args, "packing", False):  # a packed row holds several given rows
         return given
     used = len(trainer.train_dataset if part == "train" else trainer.eval_dataset)
@@ -231,7 +237,10 @@ def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
 
 
 def _working_in(out: Path) -> contextlib.AbstractContextManager[None]:
-    """Create the folder ``out``, and lock it inside the block. Raises ``MachineError`` if this fails."""
+    """Return a lock for the folder ``out``, which is created.
+
+    Raises ``MachineError`` if another process holds the lock.
+    """
     busy = f"another process trains in {out}. Wait until it ends, or set out=… to another folder."
     return file_lock(out / ".training.lock", busy)
 

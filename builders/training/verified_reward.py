@@ -17,7 +17,10 @@ REWARDS = {"pass": 1.0, "fail": 0.0}  # TRL ignores None in the mean of a group
 
 
 class VerifiedReward:
-    """A reward function that TRL calls with the columns of the view ``grpo``. The verifier must be open in ``loop``."""
+    """A reward function that TRL calls with the columns of the view ``grpo``.
+
+    The caller opens the verifier in ``loop``.
+    """
 
     def __init__(self, verifier: Verifier, loop: Loop) -> None:
         self.verifier = verifier

@@ -6,7 +6,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class BrevityReward:
-    """Scores 1 for an empty answer, and 0 for an answer of ``longest`` words or more."""
+    """Scores answers by their number of words: 1 for an empty answer, 0 for ``longest`` words or more."""
 
     name = "brevity"
 

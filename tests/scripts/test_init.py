@@ -155,7 +155,7 @@ def test_names_of_columns_are_data(question, tmp_path, monkeypatch, capsys):
     assert "trusted" not in yaml.safe_load(text)
     config = compose(overrides_of_file(Path("table.yaml")))
     assert config["dataset"]["columns"]["question"] == question
-    assert "after a look at 1 row of" in capsys.readouterr().out
+    assert "Written by `bestofn init` from 1 row of" in capsys.readouterr().out
 
 
 def test_a_folder_of_files_is_a_table(tmp_path, monkeypatch):

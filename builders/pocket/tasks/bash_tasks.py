@@ -25,7 +25,7 @@ def inputs(word: str) -> tuple[str, ...]:
 
 
 def printed(rng: Random) -> Task:
-    """Create a task: a script that prints numbers or a repeated word and reads no input."""
+    """Create a task whose solution is a script that prints numbers or a repeated word and reads no input."""
     first, step, count = rng.randint(1, 40), rng.randint(2, 9), rng.randint(3, 9)
     word = rng.choice(WORDS)
     last = first + step * count
@@ -57,10 +57,10 @@ def printed(rng: Random) -> Task:
 
 
 def filtered(rng: Random) -> Task:
-    """Create a task: a script that filters the lines of standard input.
+    """Create a task whose solution is a script that filters the lines of standard input.
 
-    The script prints the lines that contain a word, or the lines without this word. Some tasks ask only for the
-    first or last matching lines, or for the number of matching lines.
+    The script prints the lines that contain a word, or the lines without this word. Some tasks ask only for the first
+    or last matching lines, or for the number of matching lines.
     """
     word, k, kind = rng.choice(WORDS), rng.randint(2, 9), rng.randrange(len(FILTERS))
     cut = rng.choice(("", "", "head", "tail")) if kind != COUNTED else ""

@@ -18,7 +18,7 @@ CodeLanguage = Literal["python", "javascript"]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: description in the question (``words``), source per language, and ``apply``, which computes it."""
+    """One operation: its words in a question, its source per language, and ``apply``, which computes it."""
 
     words: str
     python: str
@@ -48,7 +48,7 @@ def _shifted(k: int) -> Operation:
 
 
 def numbers(rng: Random, language: CodeLanguage) -> Task:
-    """Create a task: a function such as ``x * 3 + 7``.
+    """Create a task whose solution is a function of one number, such as ``x * 3 + 7``.
 
     The function adds a constant to a multiple, the square or the cube of ``x``.
     """
@@ -138,7 +138,7 @@ class Lists:
 
 
 def lists(rng: Random, language: CodeLanguage) -> Task:
-    """Create a task: a function that filters a list, changes its items, and aggregates them."""
+    """Create a task whose solution is a function that filters a list, changes its items, and aggregates them."""
     gather = rng.randrange(len(AGGREGATES))
     change = 0 if AGGREGATES[gather].apply is len else rng.randrange(4)
     wanted = Lists(gather, rng.randrange(6), change, rng.randint(1, 20), rng.randint(2, 9))
@@ -202,7 +202,7 @@ MISTAKEN_STEP = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # step -> step in a wrong 
 
 
 def texts(rng: Random, language: CodeLanguage) -> Task:
-    """Create a task: a function that changes a text in two steps."""
+    """Create a task whose solution is a function that changes a text in two steps."""
     k, letter, name = rng.randint(2, 6), rng.choice("aeilnorst"), rng.choice(NAMES)
     first, second = rng.sample(range(6), 2)
     steps = _steps(k, letter)

@@ -13,7 +13,7 @@ THINGS = ("apples", "pens", "books", "coins", "stamps", "cards", "shells", "marb
 
 
 def addition(rng: Random) -> Task:
-    """Create a task: the sum of two numbers."""
+    """Create a task that asks for the sum of two numbers."""
     a, b = rng.randint(12, 99), rng.randint(12, 99)
     asked = (f"What is {a} + {b}?", f"Add {a} and {b}.", f"Compute {a} + {b}.")
     tens, units = a // 10 * 10 + b // 10 * 10, a % 10 + b % 10
@@ -29,7 +29,7 @@ def addition(rng: Random) -> Task:
 
 
 def subtraction(rng: Random) -> Task:
-    """Create a task: the difference of two numbers."""
+    """Create a task that asks for the difference of two numbers."""
     a, b = sorted((rng.randint(12, 99), rng.randint(12, 99)), reverse=True)
     asked = (f"What is {a} - {b}?", f"Subtract {b} from {a}.", f"Compute {a} - {b}.")
     tens, units = b // 10 * 10, b % 10
@@ -44,7 +44,7 @@ def subtraction(rng: Random) -> Task:
 
 
 def multiplication(rng: Random) -> Task:
-    """Create a task: the product of a two-digit and a one-digit number."""
+    """Create a task that asks for the product of a two-digit and a one-digit number."""
     a, b = rng.randint(12, 99), rng.randint(3, 9)
     asked = (f"What is {a} * {b}?", f"Multiply {a} by {b}.", f"Compute {a} * {b}.")
     tens, units = a // 10 * 10, a % 10
@@ -125,7 +125,7 @@ def sharing(rng: Random) -> Task:
 
 
 def equation(rng: Random) -> Task:
-    """Create a task: a linear equation that is solved in one step."""
+    """Create a task that asks for the solution of a linear equation with one operation."""
     x, plus = rng.randint(6, 60), rng.random() < 0.5
     a = rng.randint(4, 40 if plus else x - 1)
     b = x + a if plus else x - a
@@ -142,7 +142,7 @@ def equation(rng: Random) -> Task:
 
 
 def remainder(rng: Random) -> Task:
-    """Create a task: the remainder of a division."""
+    """Create a task that asks for the remainder of a division."""
     divisor, quotient = rng.randint(3, 9), rng.randint(3, 20)
     left = rng.randint(1, divisor - 1)
     a = divisor * quotient + left
@@ -160,7 +160,7 @@ def remainder(rng: Random) -> Task:
 
 
 def fraction(rng: Random) -> Task:
-    """Create a task: a fraction of a whole number."""
+    """Create a task that asks for a fraction of a whole number."""
     below = rng.randint(3, 9)
     above, each = rng.randint(2, below - 1), rng.randint(3, 20)
     whole = below * each
@@ -180,7 +180,7 @@ def fraction(rng: Random) -> Task:
 
 
 def rectangle(rng: Random) -> Task:
-    """Create a task: the area or the perimeter of a rectangle."""
+    """Create a task that asks for the area or the perimeter of a rectangle."""
     a, b, what = rng.randint(3, 30), rng.randint(3, 12), rng.choice(("area", "perimeter"))
     asked = (
         f"A rectangle is {a} cm long and {b} cm wide. What is its {what}?",
@@ -196,7 +196,7 @@ def rectangle(rng: Random) -> Task:
 
 
 def mean(rng: Random) -> Task:
-    """Create a task: the mean of two numbers."""
+    """Create a task that asks for the mean of two numbers."""
     a, b = rng.randint(5, 60), rng.randint(5, 60)
     b += (a + b) % 2
     asked = (f"What is the mean of {a} and {b}?", f"Find the average of {a} and {b}.")

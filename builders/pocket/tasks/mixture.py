@@ -29,10 +29,10 @@ def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, di
     """Yield tasks of ``part``. The same ``seed`` gives the same tasks.
 
     With ``distinct``, no problem is repeated, so the stream ends when all problems are used. Families alternate
-    according to their weights (smooth weighted round robin), so every section of the stream has the same mixture. A
-    family without new tasks is dropped, and the other families continue.
+    according to their weights (smooth weighted round robin), so every section of the stream has the same mixture. When
+    a family has no more new tasks, the other families continue.
 
-    Raises ``ValueError`` if no split in ``splits`` is known.
+    Raises ``ValueError`` if ``splits`` names no known split.
     """
     weights = {name: weight for name, weight in WEIGHTS.items() if name.partition(".")[0] in splits}
     if not weights:

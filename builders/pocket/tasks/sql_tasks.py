@@ -29,7 +29,7 @@ class Table:
 
     @property
     def words(self) -> str:
-        """The table and its columns as written in the question, for example ``people(name, city, age, height)``."""
+        """The table and its columns as a question writes them, for example ``people(name, city, age, height)``."""
         return f"{self.name}({self.label}, {self.group}, {', '.join(self.numbers)})"
 
 
@@ -45,7 +45,7 @@ NEIGHBOUR = {">": ">=", "<": "<=", ">=": ">", "<=": "<"}
 
 
 def chosen(rng: Random) -> Task:
-    """Create a task: select rows by one number column and sort them by the other."""
+    """Create a task whose solution selects rows by one number column and sorts them by the other."""
     table, words, k = rng.choice(TABLES), rng.choice(list(COMPARED)), rng.randint(5, 60)
     number, other = rng.sample(table.numbers, 2)
     down = rng.random() < 0.5
@@ -70,7 +70,7 @@ def chosen(rng: Random) -> Task:
 
 
 def counted(rng: Random) -> Task:
-    """Create a task: compute one aggregate over the rows that match a condition."""
+    """Create a task whose solution computes one aggregate over the rows that match a condition."""
     table, words, k = rng.choice(TABLES), rng.choice(list(COMPARED)), rng.randint(5, 60)
     number, other = rng.sample(table.numbers, 2)
     sign = COMPARED[words]
@@ -94,7 +94,7 @@ def counted(rng: Random) -> Task:
 
 
 def _tests(table: Table, answer: str, k: int, *, ordered: bool) -> Reference:
-    """Return tests on one table with the numbers ``k`` − 1, ``k`` and ``k`` + 1, which reveal a wrong comparison.
+    """Return tests on one table whose numbers include ``k`` − 1, ``k`` and ``k`` + 1, to reveal a wrong comparison.
 
     No number is repeated within a column, so sorting has no ties.
     """
@@ -122,7 +122,7 @@ def fenced(source: str) -> str:
 
 
 def unfenced(answer: str) -> str:
-    """Return the source from the Markdown code block of ``answer``."""
+    """Return the source in the Markdown code block of ``answer``."""
     return answer.removeprefix("```sql\n").removesuffix("\n```")
 
 

@@ -43,7 +43,7 @@ class Task:
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 hash of family and facts, which identifies the problem."""
+        """The SHA-256 hash of family and facts. Tasks with equal hashes are the same problem."""
         return hashlib.sha256(repr((self.family, self.facts)).encode()).digest()
 
     @property

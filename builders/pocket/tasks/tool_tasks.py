@@ -27,7 +27,7 @@ Arguments = JsonObject
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """A question for one tool, with the right arguments, plausible wrong arguments, and an example of the result."""
+    """A question for one tool, with the right arguments, plausible wrong arguments, and an example result."""
 
     question: str
     arguments: Arguments
@@ -171,7 +171,7 @@ def light(rng: Random) -> ToolQuestion:
 
 
 def thermostat(rng: Random) -> ToolQuestion:
-    """Create a request to set the thermostat to a temperature relative to the current one."""
+    """Create a request to change the temperature of the thermostat by a number of degrees."""
     now, change = rng.randint(14, 24), rng.randint(1, 4)
     warmer = rng.random() < 0.5
     celsius = now + change if warmer else now - change
@@ -271,7 +271,7 @@ QUESTIONS: Mapping[str, Callable[[Random], ToolQuestion]] = {
 
 
 def single_call(rng: Random) -> Task:
-    """Create a task: a question that needs one call of one of the declared tools."""
+    """Create a task whose question needs one call of one of the declared tools."""
     name = rng.choice(list(QUESTIONS))
     others = rng.sample([other for other in QUESTIONS if other != name], rng.randint(1, 2))
     offered = [name, *others]
