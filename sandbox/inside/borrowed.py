@@ -1,7 +1,7 @@
-"""Proxies in the program for objects and classes that stay in the driver, where the tests run.
+"""Proxies in the program for objects and classes of the tests, which stay in the driver.
 
-``lent`` describes them. Each operation is a message to the driver. A class of the tests becomes a class here, so
-``isinstance`` and ``except`` work.
+``lent`` sends the descriptions from which the proxies are made. Each operation on a proxy is a message to the driver. A
+class of the tests becomes a class in the program, so that ``isinstance`` and ``except`` work with it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _PAUSE_S = 0.0005  # between two questions whether a coroutine of the tests has 
 
 
 async def finished(value: Value) -> Value:
-    """Return ``value``, or the result of a coroutine."""
+    """Return ``value``. If ``value`` is a coroutine, await it and return its result."""
     return await value if isinstance(value, CoroutineType) else value
 
 
 class Borrowed:
-    """An object of the tests. Its attributes are read and set in the driver."""
+    """A proxy for an object of the tests. Its attributes are read and set in the driver."""
 
     _ask: Ask
     _number: int
@@ -52,7 +52,7 @@ class Borrowed:
 
 
 class Borrowing:
-    """The proxies of one run, by number. An object of the tests always has the same proxy."""
+    """All proxies for objects of the tests, by number. An object of the tests always has the same proxy."""
 
     def __init__(self, ask: Ask, find: Callable[[int], Value]) -> None:
         self.ask = ask
@@ -60,11 +60,11 @@ class Borrowing:
         self.made: dict[int, Value] = {}
 
     def decode(self, tag: str, body: plain.Form) -> Value:
-        """Return the proxy that ``body`` describes. Raises ``KeyError`` if ``tag`` is not a tag of ``lent``."""
+        """Return the proxy that ``body`` describes. Raises ``KeyError`` if ``lent`` does not use the tag ``tag``."""
         return _MAKERS[tag](self, body)
 
     def number_of(self, value: object) -> int | None:
-        """Return the number of the object of the tests that ``value`` represents; None if ``value`` is not a proxy."""
+        """Return the number of the test object that ``value`` represents; None if ``value`` is not a proxy."""
         if isinstance(value, Borrowed):
             return object.__getattribute__(value, "_number")
         if isinstance(value, type):
@@ -72,13 +72,13 @@ class Borrowing:
         return None
 
     def class_of(self, body: plain.FormObject) -> type:
-        """Return the class that represents a class of the tests."""
+        """Return the class that represents the class of the tests that ``body`` describes."""
         if body["id"] not in self.made:
             self.made[body["id"]] = self._error_class(body) if body["error"] else self._class(body)
         return self.made[body["id"]]
 
     def object_of(self, body: plain.FormObject) -> Value:
-        """Return the proxy of an object of the tests."""
+        """Return the proxy for the object of the tests that ``body`` describes."""
         if body["id"] not in self.made:
             kind = self.class_of(body["class"])
             made = object.__new__(kind)
@@ -87,7 +87,7 @@ class Borrowing:
         return self.made[body["id"]]
 
     def iterator(self, number: int) -> Iterator[Value]:
-        """Return an iterator over an iterator of the tests."""
+        """Return an iterator that yields the items of the iterator ``number`` of the tests."""
 
         def items() -> Iterator[Value]:
             while True:
@@ -102,7 +102,10 @@ class Borrowing:
         return self.made[number]
 
     async def coroutine(self, number: int) -> Value:
-        """Await a coroutine of the tests, which continues in the driver's event loop."""
+        """Await the coroutine ``number`` of the tests and return its result.
+
+        It continues in the driver's event loop.
+        """
         import asyncio
 
         if not self.ask(number, "start"):
@@ -135,7 +138,10 @@ class Borrowing:
 
 
 def with_code(made: Callable[..., object], function: plain.FormObject) -> Callable[..., Any]:
-    """Return ``made`` with the parameters of the function of the tests in its code, if all are positional."""
+    """Return a function that calls ``made`` and has the parameters of the tests' ``function`` in its code.
+
+    If not all parameters are positional without a default, return ``made`` itself.
+    """
     parameters = function["parameters"]
     names = [name for name, kind, more in parameters if kind == inspect.Parameter.POSITIONAL_OR_KEYWORD and not more]
     if len(names) != len(parameters) or not names or function["async"]:

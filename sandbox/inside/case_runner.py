@@ -1,7 +1,6 @@
 """Runs the test source in the driver's process: first the setup, then one case after another.
 
-``driver`` uses this module. The tests may use names of the program without defining them. Each such name becomes a
-proxy.
+``driver`` uses this module. The tests may use names that only the program defines. Each such name becomes a proxy.
 """
 
 from __future__ import annotations
@@ -26,21 +25,24 @@ Namespace = dict[str, Any]
 
 
 class TestedProgram(Protocol):
-    """The program whose names the tests use: a connection to it, or the program itself in this process."""
+    """The program that the tests use: a connection to its process, or the program itself in this process."""
 
     used: bool  # whether the tests have used the program
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
-        """Return an object for each name in ``wanted`` that the program defines."""
+        """Return one object per name in ``wanted``. Names that the program does not define are left out."""
         ...
 
 
 class BrokenTests(Exception):
-    """The tests themselves cannot be used, so they give no verdict on any answer."""
+    """The tests themselves are faulty or cannot be run here, so no verdict is possible."""
 
 
 class CaseRunner:
-    """Runs the tests of one request. Call ``prepare`` once, then ``run`` for each case."""
+    """Runs the tests of one request. Call ``prepare`` once, then ``run`` for each case.
+
+    ``entry_point`` is the name of the function under test; "" if it is not known.
+    """
 
     def __init__(self, setup: ast.Module, cases: list[ast.Module], program: TestedProgram, entry_point: str) -> None:
         self.setup = _without_stubs(setup, entry_point)
@@ -51,7 +53,7 @@ class CaseRunner:
         self.fixtures = pytest_style.Fixtures(self.namespace)
 
     def prepare(self) -> None:
-        """Run the setup, and create proxies for the names of the program that the setup and the tests use.
+        """Run the setup, and create proxies for the program's names that the setup and the cases use.
 
         If the setup fails and does not use the program, ``BrokenTests`` is raised. If the setup uses the program, the
         program may have caused the failure, so ``ProgramGone`` is raised instead.
@@ -78,7 +80,7 @@ class CaseRunner:
     def run(self, case: ast.Module) -> None:
         """Run one case, then call the tests that it defines: ``check``, test functions and test classes.
 
-        A test that the case calls itself is not called again.
+        A test that the case calls itself is not called again. Raises any error that a failing test raises.
         """
         if "pytest" in names.imported(case):
             pytest_style.prepare()
@@ -105,7 +107,7 @@ class CaseRunner:
         self._run_hooks(defined, "teardown_module", "tearDownModule")
 
     def _run_hooks(self, defined: Namespace, name: str, of_unittest: str) -> None:
-        """Call the functions that prepare or finish all tests of a case."""
+        """Call the module-level function of a case that prepares or finishes all its tests, if the case defines it."""
         module = sys.modules.get("__main__")
         pytest_style.run_hook(defined.get(name), module)
         if isinstance(module, _Solution):  # otherwise ``unittest`` calls it
@@ -120,9 +122,9 @@ class CaseRunner:
             raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
 
     def _proxies(self, bound: set[str]) -> dict[str, Any]:
-        """Return a proxy for each name of the program that the setup or a test uses.
+        """Return a proxy for each name of the program that the setup or a case uses.
 
-        A name in ``bound`` gets no proxy, because the setup defines this name.
+        A name in ``bound`` gets no proxy, because the setup or an import defines this name.
         """
         wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
         open_names = {name for name in wanted if not hasattr(builtins, name)} - {self.entry_point}
@@ -135,7 +137,7 @@ class CaseRunner:
         return proxies
 
     def _libraries(self, open_names: set[str]) -> dict[str, Any]:
-        """Return the modules and assertions that the tests use without an import."""
+        """Return the library modules and assertions that the tests use without an import, by name."""
         trees = [self.setup, *self.cases]
         try:
             modules = library_names.modules_in(trees, open_names)
@@ -145,7 +147,11 @@ class CaseRunner:
             raise BrokenTests(str(error)) from None
 
     def _without_members(self, proxies: dict[str, Any]) -> dict[str, Any]:
-        """Use the library's object for names such as ``Counter``, unless the tests use no other name of the program."""
+        """Return ``proxies`` without names such as ``Counter`` for which the tests mean the library's object.
+
+        The library's object is put into the namespace. Raises ``ProgramGone`` if the program's object has such a name
+        and it is unclear which of the two the tests mean.
+        """
         bound = names.bound([self.setup]) | names.bound_by_imports(self.cases)
         used = names.read([self.setup, *self.cases]) - bound
         members = library_names.members_in([self.setup, *self.cases], used) - {self.entry_point}
@@ -179,7 +185,7 @@ class CaseRunner:
         return proxies if len(proxies) == 1 else {}
 
     def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Call a function of the case if its name is ``check`` or starts with ``test``; otherwise do nothing."""
+        """Call a function of the case if it is a test: its name is ``check`` or starts with ``test``."""
         function, is_test = self.namespace[node.name], node.name.startswith("test")
         one_argument = is_test and _required_arguments(node) == 1 and not _uses_pytest(function)
         if node.name == "check" or (one_argument and self.entry_point):
@@ -202,12 +208,15 @@ class CaseRunner:
             self._allow_skip()
 
     def _allow_skip(self) -> None:
-        """Raise ``AssertionError`` if the tests have asked for a name that the program lacks: it may cause the skip."""
+        """Raise ``AssertionError`` if the program lacks a name that the tests have asked for.
+
+        A test that skips itself because of the missing name must not count as passed.
+        """
         if getattr(sys.modules.get("solution"), "__dict__", {}).get("_lacks"):
             raise AssertionError("a test is skipped, and the program lacks a name that the tests ask for")
 
     def _run_class(self, kind: type) -> None:
-        """Run the tests of a ``unittest.TestCase`` or of a class whose name starts with ``Test``, as in pytest."""
+        """Run the tests of a ``unittest.TestCase``, or of a class whose name starts with ``Test``, as pytest does."""
         unittest = sys.modules.get("unittest")
         if unittest is not None and issubclass(kind, unittest.TestCase):
             result = unittest.TestResult()
@@ -230,7 +239,7 @@ class CaseRunner:
 
 
 class _Solution(types.ModuleType):
-    """The module that tests import the program from."""
+    """The module ``solution``, from which tests import names of the program."""
 
     def __init__(self, program: TestedProgram) -> None:
         super().__init__("solution")
@@ -259,7 +268,10 @@ class _Solution(types.ModuleType):
 
 
 def raise_if_module_is_missing(error: BaseException) -> None:
-    """Raise ``BrokenTests`` if the tests, not the program, import a module that the sandbox does not have."""
+    """Raise ``BrokenTests`` if ``error`` means that the tests import a module that the sandbox does not have.
+
+    An import error that the program raised does not count.
+    """
     if (
         isinstance(error, ImportError)
         and FROM_PROGRAM_NOTE not in getattr(error, "__notes__", ())
@@ -269,7 +281,10 @@ def raise_if_module_is_missing(error: BaseException) -> None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and the message of an error, at most 300 characters; without a message, the line of the test."""
+    """Return the type and the message of an error, at most 300 characters.
+
+    An error without a message is described by the line of the test that raised it.
+    """
     line, trace = 0, error.__traceback__
     while trace is not None:
         line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == "<test>" else line
@@ -285,7 +300,7 @@ def _uses_pytest(function: object) -> bool:
 
 
 def _exits(case: ast.Module) -> bool:
-    """Return True if the test itself ends the process, for example with `sys.exit(0)` at the end of a test file."""
+    """Return True if the case contains a name that ends the process, such as ``exit`` or ``unittest.main``."""
     return any(name in ("exit", "_exit", "quit", "SystemExit", "main") for name in names.mentioned(case))
 
 
@@ -304,7 +319,7 @@ def _required_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _without_stubs(setup: ast.Module, entry_point: str) -> ast.Module:
-    """Return the setup without stubs and without the entry point, because the program must define these functions."""
+    """Return the setup without the entry point and without stubs. The program must define these functions."""
     kept = [node for node in setup.body if getattr(node, "name", None) != entry_point and not _is_stub(node)]
     return ast.Module(body=kept, type_ignores=[])
 

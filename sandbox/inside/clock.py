@@ -1,4 +1,4 @@
-"""Time limits that are fair on a busy machine. ``supervisor`` uses them."""
+"""Time limits that do not depend on the load of the machine. ``supervisor`` uses them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # per second, in /proc
 
 
 class FairClock:
-    """The time limits of a run. Time that its processes wait for a processor does not count.
+    """The time limits of one execution. Time in which its processes wait for a processor does not count.
 
     ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. The limits are
-    extended by the time that the run waited for a processor, but by at most ``2 * total_s``. A run waits only while all
-    its processes together get less than one processor, so processes that wait for each other add nothing. ``starved``
-    is True if the run waited longer than ``2 * total_s`` plus a quarter of ``wall_s``.
+    extended by the time in which the processes waited for a processor, but by at most ``2 * total_s``. Waiting counts
+    only while all processes together get less than one processor, so processes that wait for each other add nothing.
+    ``starved`` is True if they waited longer than ``2 * total_s`` plus a quarter of ``wall_s``.
     """
 
     def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:
@@ -31,11 +31,11 @@ class FairClock:
         self.restart()
 
     def restart(self) -> None:
-        """Give the next call or case its full time."""
+        """Start the limit ``wall_s`` again for the next call or case."""
         self.deadline = min(self.end, time.monotonic() + self.wall_s)
 
     def left(self) -> float:
-        """Return the seconds until the limit; 0.0 or less if it is reached."""
+        """Return the seconds until the next limit; 0.0 or less if a limit is reached."""
         left = self.deadline - time.monotonic()
         if left > 0:
             return left
@@ -52,7 +52,7 @@ class FairClock:
 
 
 def _wait_of(pid: int) -> float:
-    """Return how many seconds the process was ready to run but had to wait for a processor; 0.0 if it is not known."""
+    """Return the seconds in which a process was ready to run but waited for a processor; 0.0 if they are not known."""
     try:
         with open(f"/proc/{pid}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
@@ -61,12 +61,12 @@ def _wait_of(pid: int) -> float:
 
 
 def _used_by_all() -> float:
-    """Return the processor time of all processes of the run that are not reaped, and of the children they reaped."""
+    """Return the processor seconds of all processes of the execution and of the children that they have reaped."""
     return sum(_used_by(int(name)) for name in os.listdir("/proc") if name.isdigit() and int(name) != _SUPERVISOR)
 
 
 def _used_by(pid: int) -> float:
-    """Return the processor time of a process and of the children that it reaped, in seconds; 0.0 if it is not known."""
+    """Return the processor seconds of a process and of the children that it has reaped; 0.0 if they are not known."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             times = file.read().rpartition(")")[2].split()[11:15]  # utime, stime, cutime, cstime
@@ -76,10 +76,10 @@ def _used_by(pid: int) -> float:
 
 
 def waited_for_processor(pid: int) -> float:
-    """Return the wait of the killed child ``pid`` for a processor, in seconds; 0.0 if it is not known.
+    """Return the seconds that the killed child ``pid`` waited for a processor; 0.0 if they are not known.
 
-    Call this function before the child is reaped. It waits until the child has ended, because the kernel counts the
-    last wait only then.
+    Call this function before the child is reaped. It first waits until the child has ended, because the kernel adds the
+    last waiting time only then.
     """
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -1,6 +1,6 @@
 """Restricts a child of the supervisor: separate uid, resource limits, Landlock, no capabilities, seccomp.
 
-The supervisor prepares the restrictions once; each child only applies them.
+The supervisor prepares the restrictions once. Each child only applies them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STACK = 64 * _MIB
 
 
 class Caps(NamedTuple):
-    """The limits of one run."""
+    """The resource limits of one execution."""
 
     cpu_s: int  # seconds per process
     memory_mb: int  # MiB per process
@@ -35,20 +35,24 @@ class Caps(NamedTuple):
 
 
 def in_box(folder: str) -> str:
-    """Return the path that a host folder gets in a box: folders below ``FOLDER`` move, because programs write there."""
+    """Return the path of a host folder inside a box.
+
+    Only folders below ``FOLDER`` move, because programs write there.
+    """
     return f"/host{folder}" if folder.startswith(f"{FOLDER}/") else folder
 
 
 class Confinement:
-    """The confinement of all children of this box.
+    """The restrictions that all children of this box apply.
 
-    With ``uids``, each run gets a separate uid. The supervisor then restricts itself once (``share``). The children
-    inherit Landlock, seccomp and no_new_privs, and lose all other rights when they change to their uid. Without
-    ``uids``, all processes have the same uid. Only Landlock then isolates the processes from each other, so each child
-    applies Landlock and seccomp itself.
+    With ``uids``, each execution gets a separate uid. The supervisor then restricts itself once (``share``). The
+    children inherit Landlock, seccomp and no_new_privs, and lose all other rights when they change to their uid.
+    Without ``uids``, all processes have the same uid. Only Landlock then isolates the processes from each other, so
+    each child applies Landlock and seccomp itself.
 
-    With ``other_kernel``, Landlock and the less important limits may be missing. The kernel of the runtime isolates the
-    programs then. Otherwise ``OSError`` is raised. Python lists the folders ``packages`` when it imports.
+    With ``other_kernel``, a container runtime has its own kernel, which isolates the programs. Then Landlock and the
+    less important limits may be missing. Otherwise a missing restriction raises ``OSError``. ``packages`` are the
+    folders that Python may list to import from them.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Runs the program's coroutines in one event loop, step by step, as the driver asks for it.
+"""Runs the program's coroutines in one event loop. The driver requests each step.
 
-``exported`` owns it; ``operations`` calls it.
+``exported`` creates the loop; ``operations`` uses it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from bestofn.sandbox.inside.plain import Value
 
 
 class Coroutines:
-    """The coroutines that the driver has started, by ``id``."""
+    """The coroutines of the program that the driver has started. The key is the ``id`` of the coroutine."""
 
     def __init__(self) -> None:
         self.tasks: dict[int, Value] = {}
         self.loop: Value = None
 
     def awaited(self, value: Value) -> object:
-        """Run a coroutine, or another awaitable object, to its end."""
+        """Run a coroutine or another awaitable object to its end, and return its result."""
 
         async def wait() -> object:
             return await value
@@ -24,7 +24,11 @@ class Coroutines:
         return self._event_loop().run_until_complete(wait())
 
     def step(self, value: Value, slice_s: float) -> tuple[bool, object]:
-        """Continue a coroutine for ``slice_s``, with all others. Return whether it has ended, and its result."""
+        """Run the event loop until the coroutine ends, but at most ``slice_s`` seconds.
+
+        Returns (True, result) if the coroutine has ended, otherwise (False, None). The other started coroutines run
+        too.
+        """
         import asyncio
 
         loop, number = self._event_loop(), id(value)
@@ -35,12 +39,12 @@ class Coroutines:
         return (True, task.result()) if task.done() else (False, None)
 
     def cancel(self, value: Value) -> None:
-        """Cancel a coroutine that ``step`` has started."""
+        """Cancel a coroutine that ``step`` has started; do nothing for any other coroutine."""
         if id(value) in self.tasks:
             self.tasks[id(value)].cancel()
 
     def _event_loop(self) -> Value:
-        """Return the event loop of the program's coroutines. One loop serves the whole run."""
+        """Return the event loop of the program's coroutines. It is created at the first call."""
         import asyncio  # imported here, because every child would otherwise hold its memory pages
 
         self.loop = self.loop or asyncio.new_event_loop()

@@ -1,7 +1,8 @@
 """Describes classes, functions and errors of the program for the driver, which builds a proxy from each description.
 
-``exported`` sends the descriptions. ``mirrors`` and ``proxies`` read them in the driver's process. A description states
-only what the object itself has: its docstring, its bases and its special methods. So a proxy has no other abilities.
+``exported`` sends the descriptions. ``mirrors`` and ``proxies`` read them in the driver's process. A description
+contains only what the object has: its docstring, its bases and its special methods. A proxy therefore supports no
+operation that the object lacks.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _OWN = ("solution", "__main__")  # ``__module__`` of the classes that the progra
 
 
 def special_methods(kind: type) -> list[str]:
-    """Return the special methods that ``kind`` has and ``object`` does not have."""
+    """Return the names of the special methods that ``kind`` has and ``object`` does not have."""
     members: dict[str, object] = {}
     for base in reversed(kind.__mro__):
         if base is not object and base is not type:
@@ -48,20 +49,21 @@ def is_own(kind: type) -> bool:
 
 
 def is_own_container(value: object) -> bool:
-    """Return True if ``value`` belongs to a class of the program that is derived from a builtin container."""
+    """Return True if the class of ``value`` belongs to the program and is derived from a builtin container."""
     return isinstance(value, _CONTAINERS) and is_own(type(value)) and not is_named_tuple(type(value))
 
 
 def is_named_tuple(kind: type) -> bool:
-    """Return True if ``kind`` is a named tuple."""
+    """Return True if ``kind`` is a class of named tuples."""
     fields = getattr(kind, "_fields", None)
     return issubclass(kind, tuple) and isinstance(fields, tuple) and hasattr(kind, "_asdict")
 
 
 def enum_form(kind: type, number: Callable[[object], int]) -> plain.FormObject | None:
-    """Return the base and the members of an enumeration; None if ``kind`` is not an enumeration with plain values.
+    """Return the form of an enumeration: its base, its builtin type and its members.
 
-    Each member is ``[name, value, handle]``; ``number`` returns the handle.
+    Each member is ``[name, value, handle]``; the function ``number`` returns the handle. Returns None if ``kind`` is
+    not an enumeration, or if a value is not plain data.
     """
     if not is_plain_enum(kind):
         return None
@@ -73,7 +75,7 @@ def enum_form(kind: type, number: Callable[[object], int]) -> plain.FormObject |
 
 
 def is_plain_enum(kind: type) -> bool:
-    """Return True if ``kind`` is an enumeration of the program whose values are plain data."""
+    """Return True if ``kind`` is an enumeration of the program and all its values are plain data."""
     if not issubclass(kind, enum.Enum) or not is_own(kind):
         return False
     try:
@@ -92,14 +94,14 @@ def builtin_name(kind: type) -> str:
 
 
 def library_name(kind: type) -> str:
-    """Return ``module.name`` of a class of the standard library, "" for any other class."""
+    """Return ``module.name`` of a class of the standard library; "" for any other class."""
     module = getattr(kind, "__module__", "")
     is_library = isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names
     return f"{module}.{kind.__name__}" if is_library and module not in _OWN else ""
 
 
 def text_or_none(value: object) -> str | None:
-    """Return ``value`` if it is a text, otherwise None."""
+    """Return ``value`` if it is a string, otherwise None."""
     return str.__str__(value) if isinstance(value, str) else None
 
 
@@ -109,12 +111,12 @@ def abstract_bases(kind: type) -> list[str]:
 
 
 def container_base(kind: type) -> str:
-    """Return the name of the builtin container from which ``kind`` is derived, otherwise ""."""
+    """Return the name of the builtin container from which the program's class is derived; "" if there is none."""
     return next((base.__name__ for base in _CONTAINERS if issubclass(kind, base)), "")
 
 
 def scalar_base(kind: type) -> str:
-    """Return ``str``, ``int`` or ``float`` if the program's class ``kind`` is a subclass of it, otherwise ""."""
+    """Return ``str``, ``int`` or ``float`` if the program's class ``kind`` is a subclass of it; otherwise ""."""
     if not is_own(kind) or issubclass(kind, enum.Enum):
         return ""
     return next((base.__name__ for base in (str, int, float) if issubclass(kind, base)), "")
@@ -127,13 +129,13 @@ def dataclass_fields(kind: type) -> list[str] | None:
 
 
 def code_flags(function: object) -> int:
-    """Return the flags of the function's code, which show whether it is a generator or a coroutine function."""
+    """Return the flags of the function's code object, which mark generators and coroutines; 0 if it has none."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return code.co_flags if isinstance(code, types.CodeType) else 0
 
 
 def signature_form(value: Any) -> plain.Form:
-    """Return the parameters and the result of a signature, as ``inspect`` reports them, in plain data.
+    """Return the form of the parameters and the return annotation that ``inspect.signature`` reports.
 
     Each parameter is ``[name, kind, default, annotation]``; default and annotation are lists with at most one item.
     """
@@ -162,7 +164,7 @@ def _annotation(value: Any) -> list[plain.Form]:
 
 
 def annotation_form(value: Any) -> Any:
-    """Return an annotation as a class, a text, or a tuple (tag, name, arguments) for objects of ``typing``."""
+    """Return an annotation as a class, a string, or a tuple (tag, name, arguments) for objects of ``typing``."""
     if (
         value is None
         or isinstance(value, str)

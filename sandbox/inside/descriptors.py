@@ -1,4 +1,4 @@
-"""The fixed numbers of a child's file descriptors, and functions that read or write a given number of bytes.
+"""The fixed numbers of a child's file descriptors, and functions that read from and write to descriptors.
 
 The supervisor opens these descriptors for each child; the code of the child uses them.
 """
@@ -23,9 +23,9 @@ _HIGHEST = 128
 
 
 def place(wanted: Mapping[int, int]) -> None:
-    """Copy file descriptors to fixed numbers. ``wanted`` maps each new number to the existing descriptor.
+    """Copy file descriptors to fixed numbers, and close all others except those in ``KEPT``.
 
-    All other descriptors are closed, except those in ``KEPT``. Each descriptor is first copied to a high number,
+    ``wanted`` maps each new number to the existing descriptor. Each descriptor is first copied to a high number,
     because a new number may equal the number of another existing descriptor.
     """
     copies = {target: fcntl.fcntl(source, fcntl.F_DUPFD, _ABOVE) for target, source in wanted.items()}
@@ -40,7 +40,7 @@ def place(wanted: Mapping[int, int]) -> None:
 
 
 def read_exactly(fd: int, count: int) -> bytes:
-    """Return ``count`` bytes from ``fd``. Returns fewer bytes only if ``fd`` is at its end."""
+    """Return ``count`` bytes from ``fd``. Returns fewer bytes only if the stream ends earlier."""
     parts = []
     while count:
         part = os.read(fd, min(count, 1 << 20))
@@ -61,7 +61,7 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 def become_stdin(data: bytes) -> None:
     """Make ``data`` the standard input of this process.
 
-    The data is in a file in memory, so ``os.fstat(0).st_size`` is its length, as with a redirected file.
+    The input is a file in memory, so ``os.fstat(0).st_size`` is its length, as with a redirected file.
     """
     out = os.memfd_create("stdin")
     write_all(out, data)

@@ -23,9 +23,9 @@ from bestofn.sandbox.inside.surroundings import Surroundings
 
 
 def drive(job: Job) -> None:
-    """Run each case and write one JSON line per case to ``RESULT``: ``{"passed": bool, "error": str}``.
+    """Run each case and write one JSON line per case to ``RESULT``: ``{"passed": bool, "error": str, "key": str}``.
 
-    If the tests cannot be used, the last line is ``{"broken": reason}``. All earlier lines are then invalid.
+    If the tests cannot be used, the last line contains ``"broken": reason``. All earlier lines are then invalid.
     """
     try:
         texts.refuse_modules_in_temporary_folders()
@@ -74,7 +74,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
 
 
 def _forbidden(setup: ast.Module, cases: list[ast.Module]) -> str:
-    """Return why the strict run cannot do these tests, or ""."""
+    """Return why these tests cannot be part of a strict run; "" if they can."""
     imported = set().union(*(names.imported(tree) for tree in [setup, *cases]))
     if "pickle" in imported:
         pickles.install()

@@ -1,7 +1,7 @@
 """Converts the driver's values to JSON forms and back: arguments for the program, and answers from the program.
 
 ``program_client`` calls it for each message. ``plain`` converts plain data; this module adds references to other
-objects. The driver sends ``{"mine": reference}`` for an object of the program, and ``{"yours": description}`` for a
+objects. The driver sends ``{"mine": handle}`` for an object of the program, and ``{"yours": description}`` for a
 function of the tests. The program sends handles with descriptions of their classes; ``mirrors`` makes the classes.
 """
 
@@ -28,11 +28,14 @@ FROM_PROGRAM_NOTE = "raised by the program"  # a note added to each error that t
 
 
 class NamedValue(Mirrored):
-    """The part that all named tuples of the program have."""
+    """The common base class of the driver's copies of named tuples of the program."""
 
 
 class DriverValues:
-    """Encodes and decodes values, and stores the functions and classes that messages refer to."""
+    """Encodes and decodes values, and stores the functions and classes that messages refer to.
+
+    ``tested`` are the classes that the tests name. ``of_setup`` are the names that the setup of the tests defines.
+    """
 
     def __init__(self, program: Requests, tested: frozenset[str], of_setup: frozenset[str]) -> None:
         self.program = program
@@ -83,7 +86,7 @@ class DriverValues:
         raise plain.NotPlain(f"a {type(value).__name__} cannot be passed to the program")
 
     def _first(self, value: object) -> plain.FormObject | None:
-        """Return the form of a value that is not encoded as the builtin type from which its class is derived."""
+        """Return the form of a value that must not be encoded as its builtin base class; None for any other value."""
         if type(value) in KINDS:
             return self.shared.form(value)
         if isinstance(value, Scalar):
@@ -97,7 +100,7 @@ class DriverValues:
         return {"mine": origin[1]} if origin else library_values.encode(value, self.encode)
 
     def function_form(self, function: Any) -> plain.FormObject:
-        """Return the description of a function of the tests, which the program may call by its number."""
+        """Return the form of a function of the tests. The program may call the function by its number."""
         if function not in self.functions:
             self.functions.append(function)
         doc = getattr(function, "__doc__", None)
@@ -110,7 +113,7 @@ class DriverValues:
         }
 
     def _parameters(self, function: Any) -> plain.Form:
-        """Return the parameters of a function of the tests; None if it has no signature."""
+        """Return the form of the parameters of a function of the tests; None if it has no signature."""
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
@@ -128,7 +131,7 @@ class DriverValues:
         return more
 
     def decode(self, form: plain.Form) -> Any:
-        """Convert a JSON form that the program sent. Raises ``plain.NotPlain`` if the form is malformed."""
+        """Return the value of a form that the program sent. Raises ``plain.NotPlain`` if the form is malformed."""
         return plain.decode(form, self._decode_object)
 
     def _decode_object(self, tag: str, body: plain.Form) -> object:
@@ -151,7 +154,7 @@ class DriverValues:
         return remote
 
     def released(self) -> list[int]:
-        """Return the handles of the objects that the tests no longer use, for the next request."""
+        """Return and clear the handles of the objects that the tests no longer use. The next request contains them."""
         dropped = [number for number in self.dropped if number not in self.remotes]
         self.dropped.clear()
         return dropped
@@ -208,7 +211,7 @@ class DriverValues:
         return kind.__members__[str(body[1])]
 
     def error(self, form: plain.FormObject) -> BaseException:
-        """Convert an error that the program reported to an exception, which the caller raises in the tests."""
+        """Return the exception for an error that the program reported. The caller raises it in the tests."""
         if "raised" in form:  # an error of the tests comes back
             error = self.lent.known(form["raised"])
             if isinstance(error, BaseException):
@@ -234,7 +237,7 @@ class DriverValues:
         return error
 
     def error_form(self, error: BaseException) -> plain.FormObject:
-        """Return the form of an error that a function of the tests raised."""
+        """Return the form of an exception that a function of the tests raised."""
         if isinstance(error, AnError) and "_origin" in error.__dict__:
             return {"mine": error.__dict__["_origin"][1]}
         kind = type(error)
@@ -286,7 +289,7 @@ def _same_container(old: object, new: object) -> bool:
 
 
 def update_in_place(old: object, new: object) -> None:
-    """Give the container ``old`` the content of ``new``, without replacing the container.
+    """Replace the content of the container ``old`` by the content of ``new``. The object ``old`` stays the same.
 
     ``old`` is an argument of the tests. ``new`` is its copy after the program's call, which may have changed it.
     """

@@ -1,4 +1,4 @@
-"""Ends the processes of a run, and finds out how a run ended. ``supervisor`` uses it."""
+"""Ends the processes of an execution, and finds out how it ended. ``supervisor`` uses it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bestofn.sandbox.inside.confine import Caps
 
 
 def kill(pid: int) -> None:
-    """Kill ``pid`` if it still runs."""
+    """Kill the process ``pid``. Does nothing if the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 def end_of(pid: int) -> int:
-    """Return a descriptor that is readable once ``pid`` has ended; -1 if the kernel does not offer such descriptors."""
+    """Return a descriptor that becomes readable when ``pid`` ends; -1 if the kernel has no such descriptors."""
     try:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
@@ -24,7 +24,10 @@ def end_of(pid: int) -> int:
 
 
 def status_of(code: int, cpu_s: float, caps: Caps) -> str:
-    """Return the status of a run that ended by itself, from its exit code and its CPU time."""
+    """Return the status of an execution whose main process ended by itself.
+
+    ``code`` is the exit code; a negative number is the signal that ended the process.
+    """
     if code == 0:
         return "ok"
     if code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s >= caps.cpu_s - 0.5):

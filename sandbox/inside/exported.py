@@ -1,8 +1,9 @@
 """The program's side of the connection to the driver: it finds and calls objects of the program for the driver.
 
 ``languages.python`` calls ``serve_driver`` in the program's process. Plain data is sent by value. Any other object
-stays here, and the driver gets a handle with a description of its class (``descriptions``). This process runs the
-untrusted program, so the driver does not trust its answers. The tests run in the driver and compare plain values only.
+stays in the program, and the driver gets a handle with a description of its class (``descriptions``). This process runs
+the untrusted program, so the driver does not trust its answers. The tests run in the driver and compare plain values
+only.
 """
 
 from __future__ import annotations
@@ -97,12 +98,18 @@ class Exported:
             return self.shared.attach({}) | {"raise": self._describe_error(error)}
 
     def encode(self, value: object) -> plain.Form:
-        """Encode a value for the driver. A value that is not plain data is stored here and sent as a handle."""
+        """Return the form of a value for the driver.
+
+        An object that is not plain data is stored and sent as a handle.
+        """
         return plain.encode(value, self._handle, first=self._own_kind)
 
     @contextmanager
     def _trying(self) -> Iterator[None]:
-        """During this context, encoded forms are not sent, so the driver learns no class from them."""
+        """Context in which forms are encoded only for comparison and are not sent to the driver.
+
+        After it, the driver is still assumed not to know the classes that were described in it.
+        """
         before = set(self.described)
         try:
             yield
@@ -110,7 +117,7 @@ class Exported:
             self.described = before
 
     def decode(self, form: plain.Form) -> Any:
-        """Decode a value that the driver sent. Raises ``plain.NotPlain`` if it has an unknown form."""
+        """Return the value of a form that the driver sent. Raises ``plain.NotPlain`` if the form is unknown."""
         return plain.decode(form, self._decode_object)
 
     def _changed(self, args: list[Any], kwargs: dict[str, Any]) -> plain.FormObject:
@@ -144,7 +151,7 @@ class Exported:
         return True
 
     def _describe(self, name: str) -> plain.FormObject:
-        """Describe the program's object ``name``, so that the driver can create a proxy for it."""
+        """Return the description of the program's object ``name``, from which the driver creates a proxy."""
         value: object = find_function(self.module, name)
         if isinstance(value, types.ModuleType):
             return {"module": value.__name__}
@@ -171,7 +178,7 @@ class Exported:
         return form
 
     def _own_kind(self, value: object) -> plain.Form | None:
-        """Return the form of a value whose class is derived from a builtin class; None if the builtin value is sent."""
+        """Return the form of a value that must not be encoded as its builtin base class; None for any other value."""
         kind: plain.Value = type(value)
         if kind in shared.KINDS:
             return self.shared.form(value)
@@ -209,14 +216,14 @@ class Exported:
         return {"object": {"id": self._number(value), "class": self._described(type(value))}}
 
     def _number(self, value: object) -> int:
-        """Return the handle of ``value``. Equal handles mean the same object."""
+        """Return the handle of ``value``. The same object always has the same handle."""
         if id(value) not in self.numbers:
             self.numbers[id(value)] = number = next(self.handles)
             self.objects[number] = value
         return self.numbers[id(value)]
 
     def _release(self, number: int) -> None:
-        """Forget an object that the tests no longer use."""
+        """Remove an object that the tests no longer use."""
         if number in self.objects:
             del self.numbers[id(self.objects.pop(number))]
 
@@ -231,7 +238,7 @@ class Exported:
         }
 
     def _class(self, kind: type) -> plain.FormObject:
-        """Return the reference to a class, with its description if the driver does not know it yet."""
+        """Return the reference to a class. It contains the description if the driver does not know the class yet."""
         if getattr(builtins, kind.__name__, None) is kind:
             return {"builtin": kind.__name__}
         number = self.borrowing.number_of(kind)
@@ -270,7 +277,7 @@ class Exported:
         }
 
     def _annotations(self, kind: type) -> plain.Form:
-        """Return the annotations of a class that ``typing.get_type_hints`` can read; None if there are none."""
+        """Return the form of a class's annotations, for ``typing.get_type_hints``; None if there are none."""
         try:
             items = (vars(kind).get("__annotations__") or {}).items()
             forms = [[str(name), descriptions.annotation_form(value)] for name, value in items]
@@ -305,7 +312,7 @@ class Exported:
             return library_values.decode(tag, body, self.decode)
 
     def _callback(self, function: plain.FormObject) -> Callable[..., object]:
-        """Return a function that the program can call instead of a function of the tests."""
+        """Return a function for the program. Each call of it calls a function of the tests in the driver."""
 
         def call(*args: object, **kwargs: object) -> object:
             return self._ask_tests({"callback": function["id"]}, args, kwargs)
@@ -330,11 +337,11 @@ class Exported:
         return made
 
     def _of_tests(self, number: int, op: str, name: str = "", args: Any = (), kwargs: Any = None) -> Any:
-        """Perform an operation on an object of the tests."""
+        """Perform the operation ``op`` on the object ``number`` of the tests, and return its result."""
         return self._ask_tests({"callback": number, "object": number, "op": op, "name": name}, args, kwargs or {})
 
     def _ask_tests(self, message: plain.FormObject, args: Iterable[object], kwargs: dict[str, Any]) -> Any:
-        """Send ``message`` to the driver and return the result. Meanwhile the tests may call the program."""
+        """Send ``message`` to the driver and return the result. Meanwhile, answer requests of the tests."""
         with self.asking:
             sent = self.shared.attach(message)
             sent["args"] = [self.encode(item) for item in args]
@@ -364,7 +371,7 @@ class Exported:
 
 
 def serve_driver(job: Job) -> None:
-    """Load the program and answer the driver's requests until the driver has ended."""
+    """Load the program and answer the driver's requests until the driver ends."""
     link = SharedLink(CONTROL, RESULT)
     os.umask(0)  # the tests have another user id
     serve = Exported  # assigned before the program runs, because the program can change this module's globals

@@ -1,6 +1,6 @@
-"""The folders of a run: temporary folders of the tests, and the folder that is emptied after the run.
+"""The folders of an execution: temporary folders of the tests, and the program's folder, which is emptied afterwards.
 
-``supervisor`` calls ``empty_folder`` in a child process with the run's uid.
+``supervisor`` calls ``empty_folder`` in a child process with the uid of the program.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def open_to_all() -> None:
-    """Let the program, which has another user id, use the temporary files and folders of the tests."""
+    """Let the program, which has another uid, use temporary files and folders that the tests create from now on."""
     import tempfile
 
     os.umask(0)

@@ -1,7 +1,7 @@
 """Sends objects of the tests' own classes to the program: linked lists, trees and other connected records.
 
-The setup of the tests is part of the program too, so both sides have the class. Only the driver sends such objects.
-An object that the program returns stays in the program, and a proxy represents it.
+The setup of the tests is also part of the program, so both processes have the class. Only the driver sends such
+objects. An object that the program returns stays in the program, and a proxy represents it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bestofn.sandbox.inside import plain
 
 
 def is_record(value: object) -> bool:
-    """Return whether ``value`` is an object of a plain class that the tests define, with its data in ``__dict__``."""
+    """Return True if ``value`` is an object of a plain class of the tests, with all its data in ``__dict__``."""
     kind = type(value)
     return type(kind) is type and kind.__module__ == "__main__" and hasattr(value, "__dict__")
 
@@ -22,8 +22,8 @@ def is_record(value: object) -> bool:
 def forms(value: object, encode: Callable[[object], plain.Form]) -> plain.Form:
     """Return one ``[class, fields]`` for ``value`` and for each record that can be reached from it.
 
-    A field is ``[True, number of another object]`` or ``[False, form of its value]``. A long linked list
-    therefore needs no deep nesting.
+    A field is ``[True, number of another record]`` or ``[False, form of its value]``. A long linked list therefore
+    needs no deep nesting.
     """
     objects, numbers = [value], {id(value): 0}
     rows: list[plain.Form] = []
@@ -42,7 +42,7 @@ def forms(value: object, encode: Callable[[object], plain.Form]) -> plain.Form:
 
 
 def objects(rows: plain.Form, module: types.ModuleType, decode: Callable[[plain.Form], Any]) -> object:
-    """Build objects of the program's classes from the ``rows`` that ``forms`` returned, and return the first one."""
+    """Build objects of the program's classes from the ``rows`` that ``forms`` returned. Return the first object."""
     kinds = {name: getattr(module, name, None) for name, _ in rows}
     missing = next((name for name, kind in kinds.items() if not isinstance(kind, type)), "")
     if missing:

@@ -20,7 +20,7 @@ Keys of a driver's job: ``setup``, ``cases``, ``entry_point``.
 def await_job() -> Job:
     """Wait for the start signal, then read and return the program's job.
 
-    If the pipe closes without a signal, the process ends.
+    If the pipe closes without a signal, this process exits.
     """
     announced = read_exactly(CONTROL, 4)
     if len(announced) < 4:
@@ -32,7 +32,7 @@ def await_job() -> Job:
 
 
 def read_job(count: int) -> Job:
-    """Read this child's part of the request (``count`` bytes) from the stream, and close the stream."""
+    """Read this child's part of the request (``count`` bytes) from the host's stream, and close the stream."""
     part = read_exactly(STREAM, count)
     os.close(STREAM)
     return json.loads(part)
@@ -50,7 +50,10 @@ def start_program(count: int) -> None:
 
 
 def close_fault() -> None:
-    """Close the pipe for faults of the sandbox. Call it before untrusted code runs in this process."""
+    """Close the pipe on which this process can report faults of the sandbox.
+
+    Call it before untrusted code runs here.
+    """
     os.close(FAULT)
 
 

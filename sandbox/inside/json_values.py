@@ -1,4 +1,4 @@
-"""Lets the tests pass objects of the program to ``json.dumps`` if their class is a subclass of a builtin container."""
+"""Lets ``json.dumps`` of the tests encode objects of the program whose class is derived from a builtin container."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bestofn.sandbox.inside.proxies import Remote
 
 
 def encode_containers() -> None:
-    """Make the encoders of ``json`` read the content of such an object from the program."""
+    """Change the encoders of ``json``: they read the content of such an object from the program."""
     before = json.JSONEncoder.default
 
     def default(self: json.JSONEncoder, value: Value) -> Value:

@@ -1,6 +1,6 @@
 """Landlock (Linux 5.13 and newer) limits the files that a process may access and the processes that it may signal.
 
-``confine`` applies these limits with this module.
+``confine`` uses this module.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def version() -> int:
 
 
 class Ruleset:
-    """The set of files that a process may read and write. ``restrict`` applies it to this process and its children.
+    """The files that a process may read and write. ``restrict`` applies the rules to this process and its children.
 
-    ``listable`` are folders whose names may be listed, but whose files may not be read for this reason alone.
+    ``listable`` are folders whose content may be listed. This right alone does not allow reading the files in them.
     """
 
     def __init__(

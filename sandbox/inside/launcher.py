@@ -2,8 +2,8 @@
 
 For ``sandbox=local``, ``start`` calls ``enter`` in a process that the host has just started. The process joins the
 cgroups that the host created. It creates user, PID, mount, network, IPC, UTS and cgroup namespaces, builds a read-only
-root from the system's folders, and forks PID 1. As root it maps a range of unprivileged uids, so that each execution
-gets a separate uid. Otherwise it maps its own uid only.
+root from the system's folders, and forks PID 1. If the host runs as root, a range of unprivileged uids is mapped, so
+that each execution gets a separate uid. Otherwise only the host's own uid is mapped.
 """
 
 from __future__ import annotations
@@ -134,7 +134,10 @@ _ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc
 
 
 def _build_root(folders: list[str], launch: LaunchSettings) -> None:
-    """Mount ``folders`` (or files), a few files of /etc, devices and an empty /tmp below the new root folder."""
+    """Mount everything that a box may read below the new root folder.
+
+    These are ``folders`` (or single files), a few files of /etc, devices, and an empty /tmp.
+    """
     root = launch["root"]
     _mount("none", "/", flags=_REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,nr_inodes=1024,mode=755")
@@ -178,7 +181,7 @@ def _enter_root(root: str) -> None:
 def _mount_proc(target: str) -> None:
     """Mount /proc with the strictest options that the kernel accepts. If no mount is permitted, /proc stays empty.
 
-    The supervisor is in group 0, which sees all processes. It reads how long a run had to wait for a processor.
+    The supervisor is in group 0, which sees all processes. It reads there how long a process waited for a processor.
     """
     for options in ("subset=pid,hidepid=2,gid=0", "subset=pid,hidepid=2", "hidepid=2", ""):
         with contextlib.suppress(OSError):

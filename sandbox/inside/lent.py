@@ -1,8 +1,8 @@
 """Objects of the tests that the program may use: mocks, objects of the tests' classes, iterators, coroutines, streams.
 
-The object stays in the driver. The program gets a number with a description of the class (``borrowed`` builds
-the object's proxy there) and asks for operations. The program is untrusted, so some operations are refused. It cannot
-read a private attribute or an attribute of a function or module, or change the behaviour of a mock.
+The object stays in the driver. The program gets a number with a description of the class, builds a proxy from it
+(``borrowed``) and asks for operations. The program is untrusted, so some operations are refused: it cannot read a
+private attribute, or an attribute of a function or module, and cannot change the behaviour of a mock.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _HARMLESS_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
 
 
 def is_mock(value: object) -> bool:
-    """Return whether ``value`` is a mock of ``unittest.mock``."""
+    """Return True if ``value`` is a mock of ``unittest.mock``."""
     module = sys.modules.get("unittest.mock")
     return module is not None and isinstance(value, module.NonCallableMock)
 
 
 def is_of_tests(kind: type) -> bool:
-    """Return whether the tests define ``kind`` and every class from which it is derived."""
+    """Return True if the tests define ``kind`` and every class from which it is derived."""
     return kind.__module__ in _OWN_MODULES and all(
         base.__module__ in _OWN_MODULES or base.__name__ in _HARMLESS_BASES for base in kind.__mro__
     )
 
 
 def is_error_of_tests(kind: type) -> bool:
-    """Return whether ``kind`` is an exception that the tests define."""
+    """Return True if ``kind`` is an exception class that the tests define."""
     return issubclass(kind, Exception) and kind.__module__ in _OWN_MODULES
 
 
 class Lent:
-    """The objects and classes of the tests that the program knows, by number."""
+    """The objects and classes of the tests that the program can refer to, by number."""
 
     def __init__(self, encode: Callable[[Value], plain.Form]) -> None:
         self.encode = encode
@@ -64,7 +64,7 @@ class Lent:
         self.tasks: dict[int, Value] = {}  # tasks of the tests' coroutines that the program awaits, by their ``id``
 
     def form(self, value: Value) -> plain.FormObject | None:
-        """Return the form of ``value`` for the program; None if the program may not use it."""
+        """Return the form of ``value`` for the program, with its number; None if ``value`` is not lent."""
         kind = type(value)
         if isinstance(value, type):
             return {"test_class": self._class(value)} if is_of_tests(value) or is_error_of_tests(value) else None
@@ -77,7 +77,10 @@ class Lent:
         return None
 
     def perform(self, message: plain.FormObject) -> object:
-        """Perform an operation that the program asks for, and return its result."""
+        """Perform the operation in ``message`` on an object of the tests, and return its result.
+
+        Raises ``TypeError`` or ``AttributeError`` if the program may not perform the operation.
+        """
         target, op = self.known(message["object"]), str(message["op"])
         args, name = message["args"], str(message["name"])
         if op == "next" and type(target) in _ITERATORS:
@@ -102,14 +105,17 @@ class Lent:
         return self._usable(target, getattr(target, name))
 
     def _usable(self, target: object, value: Value) -> object:
-        """Return ``value``, an attribute of ``target``. Raises ``TypeError`` if the program may not use it."""
+        """Return ``value``, an attribute of ``target``.
+
+        Raises ``TypeError`` if the program may not use this attribute.
+        """
         is_own = getattr(value, "__self__", None) is target or getattr(value, "__module__", "") in _OWN_MODULES
         if callable(value) and not is_own and self.form(value) is None:
             raise TypeError("the strict run does not lend this attribute of an object of the tests")
         return value
 
     def start(self, coroutine: Value) -> bool:
-        """Start a coroutine in the event loop of the tests. Return False if none is running."""
+        """Start a coroutine in the running event loop of the tests. Returns False if no loop is running."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None or asyncio._get_running_loop() is None:
             return False
@@ -118,22 +124,22 @@ class Lent:
         return True
 
     def poll(self, coroutine: Value) -> tuple[bool, object]:
-        """Return whether a coroutine that was started has ended, and its result."""
+        """Return (True, result) if a coroutine that ``start`` has started has ended, otherwise (False, None)."""
         task = self.tasks[id(coroutine)]
         return (True, task.result()) if task.done() else (False, None)
 
     def cancel(self, coroutine: Value) -> None:
-        """Cancel a coroutine that was started."""
+        """Cancel a coroutine that ``start`` has started."""
         self.tasks[id(coroutine)].cancel()
 
     def known(self, number: object) -> Value:
-        """Return the object that the program means. Raises ``TypeError`` if there is none."""
+        """Return the object of the tests with the number ``number``. Raises ``TypeError`` if there is none."""
         if type(number) is not int or not 0 <= number < len(self.objects):
             raise TypeError("the program sent a number that no object of the tests has")
         return self.objects[number]
 
     def number(self, value: Value) -> int:
-        """Return the number of ``value``."""
+        """Return the number of ``value``. A new object gets the next free number."""
         number = self.numbers.setdefault(id(value), len(self.objects))
         if number == len(self.objects):
             self.objects.append(value)
@@ -162,12 +168,12 @@ async def _awaiting(target: Value) -> object:
 
 
 def _is_asynchronous(kind: type) -> bool:
-    """Return whether ``kind`` is a queue, a lock or a future of ``asyncio``."""
+    """Return True if ``kind`` is a class of queues, locks or futures of ``asyncio``."""
     return kind.__module__ in _ASYNCHRONOUS or (kind.__module__, kind.__name__) == ("_asyncio", "Future")
 
 
 def _refuse(target: object, name: str, op: str) -> None:
-    """Raise ``AttributeError`` if the program may not use the attribute ``name``."""
+    """Raise ``AttributeError`` if the program may not perform ``op`` on the attribute ``name`` of ``target``."""
     kind = type(target)
     private = name.startswith("__") or (name.startswith("_") and not is_of_tests(kind))
     is_data = (is_of_tests(kind) or kind is types.SimpleNamespace) and not callable(getattr(kind, name, None))

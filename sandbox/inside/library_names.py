@@ -1,6 +1,7 @@
 """Names of libraries that tests use without an import, as in MBPP: ``math.isclose``, ``np.allclose``, ``Counter``.
 
-``case_runner`` takes them from the driver's own imports, never from the program, because a program could forge them.
+``case_runner`` imports these libraries in the driver. It never takes them from the program, because a program could
+forge them. A *member* is a function, class or constant of a library, for example ``Counter``.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class UnknownLibrary(Exception):
 
 
 def is_importable(name: str) -> bool:
-    """Return whether the driver may import the module ``name`` because the program has named it.
+    """Return True if the driver may import the module ``name`` that the program has named.
 
     Some modules act when they are imported: ``unittest.__main__`` runs tests. Errors of ``unittest`` skip tests.
     """
@@ -77,7 +78,7 @@ def is_importable(name: str) -> bool:
 
 
 def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
-    """Return the names in ``open_names`` that are modules: the code reads their attributes and nothing else."""
+    """Return the names in ``open_names`` that are modules. The code uses such a name only to read its attributes."""
     nodes = [node for tree in trees for node in ast.walk(tree)]
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     alone = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in owners}
@@ -87,8 +88,8 @@ def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
 def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
     """Return the names in ``open_names`` that may be members of a library.
 
-    Programs often define functions such as ``gcd`` themselves. If a test is only about such a function, it is not a
-    member of a library.
+    Programs often define functions such as ``gcd`` themselves. If a test uses no other name of the program, the name
+    belongs to the program and is left out.
     """
     members, of_program = open_names & set(_BY_MEMBER), open_names - names.bound(trees) - set(dir(builtins))
     nodes = [node for tree in trees for node in ast.walk(tree)]
@@ -102,8 +103,8 @@ def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
 def assertions_in(open_names: set[str]) -> dict[str, Any]:
     """Return the functions of ``numpy.testing`` in ``open_names`` whose names begin with ``assert``.
 
-    Raises ``UnknownLibrary`` for another name that begins so: a program could define it and let every test pass. If all
-    names begin so, the tests are about these functions.
+    Raises ``UnknownLibrary`` if another name begins with ``assert``: a program could define it and let every test pass.
+    If all names begin with ``assert``, the program must define them, and the result is {}.
     """
     assertions = {name for name in open_names if _ASSERTION.fullmatch(name)}
     if not assertions or assertions == open_names:
@@ -116,7 +117,10 @@ def assertions_in(open_names: set[str]) -> dict[str, Any]:
 
 
 def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
-    """Return whether the tests read an attribute of objects of the class ``name`` that the library's class lacks."""
+    """Return True if the tests read an attribute of ``name`` objects that the library's class ``name`` lacks.
+
+    Then the tests mean a class of the program with the same name.
+    """
     nodes = [node for tree in trees for node in ast.walk(tree)]
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and _calls(node.value, name)]
     objects = {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
@@ -134,29 +138,32 @@ def _calls(node: ast.AST, name: str) -> bool:
 
 
 def qualified_name(value: object) -> str:
-    """Return ``module.name`` of a function of ``math``; "" for any other object."""
+    """Return ``module.name`` of a function of ``math`` that tests use; "" for any other object."""
     is_builtin = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math"
     return f"math.{value.__name__}" if is_builtin and value.__name__ in _OF_MATH else ""  # type: ignore[attr-defined]
 
 
 def is_member(value: object, name: str) -> bool:
-    """Return whether ``value`` is the member ``name`` of a library, or a number with its value."""
+    """Return True if ``value`` is the library member ``name``, or a float with the same value."""
     known = load_member(name)
     return value is known or (isinstance(known, float) and type(value) is float and repr(value) == repr(known))
 
 
 def has_other_kind(value: object, name: str) -> bool:
-    """Return whether only one of ``value`` and the library member ``name`` can be called, such as a list ``log``."""
+    """Return True if one of ``value`` and the library member ``name`` can be called and the other cannot."""
     return callable(value) != callable(load_member(name))
 
 
 def load_module(name: str) -> Any:
-    """Return the module that tests call ``name``. Raises ``UnknownLibrary`` if it is not installed."""
+    """Return the module that the tests call ``name``, for example numpy for ``np``.
+
+    Raises ``UnknownLibrary`` if it is not installed.
+    """
     return _import(_MODULES[name])
 
 
 def load_member(name: str) -> Any:
-    """Return the member with this name, for example ``Counter``. Raises ``UnknownLibrary`` if it is not installed."""
+    """Return the library member ``name``. Raises ``UnknownLibrary`` if the library is not installed."""
     return getattr(_import(_BY_MEMBER[name]), name)
 
 

@@ -1,7 +1,7 @@
 """Converts values of common library types to JSON forms and back: ``Counter``, paths, patterns, slices, arrays.
 
-The driver and the program use this module for values that ``plain`` does not know. A subclass is not converted, because
-its methods belong to the side that defines it.
+The driver and the program use this module for values that ``plain`` does not know. An object of a subclass is not
+converted, because its methods belong to the process that defines the subclass.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MUTABLE = (collections.Counter, collections.OrderedDict, collections.defaultdict
 
 
 def is_array(value: object) -> bool:
-    """Return whether ``value`` is an array of numpy, not of a class derived from it."""
+    """Return True if ``value`` is an array of numpy, but not of a subclass."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and type(value) is getattr(numpy, "ndarray", None)
 
 
 def encode(value: Value, inner: Encode) -> plain.FormObject | None:
-    """Return the form of ``value``; None if its type is not one of this module. ``inner`` encodes its parts."""
+    """Return the form of ``value``; None if this module does not know its type. ``inner`` encodes the parts."""
     kind = type(value)
     make = _ENCODERS.get(kind)
     if make is not None:
@@ -85,9 +85,9 @@ _ENCODERS: dict[type, Callable[[Value, Encode], plain.FormObject | None]] = {
 
 
 def decode(tag: str, body: plain.Form, inner: Decode) -> Value:
-    """Return the value of the form ``{tag: body}``. Raises ``KeyError`` if the tag is not one of this module.
+    """Return the value of the form ``{tag: body}``. ``inner`` decodes the parts.
 
-    Raises ``plain.NotPlain`` if the form is malformed. ``inner`` decodes the parts.
+    Raises ``KeyError`` if this module does not use the tag, and ``plain.NotPlain`` if the form is malformed.
     """
     make = _DECODERS[tag]
     try:

@@ -26,7 +26,7 @@ class Link:
             write_all(self.outgoing, len(body).to_bytes(4, "little") + body)
 
     def receive(self) -> plain.Form:
-        """Return the next message. Raises ``EOFError`` if the other side has closed its pipe."""
+        """Wait for the next message and return it. Raises ``EOFError`` if the other process has closed its pipe."""
         head = read_exactly(self.incoming, 4)
         body = read_exactly(self.incoming, int.from_bytes(head, "little")) if len(head) == 4 else b""
         if not body:
@@ -35,7 +35,10 @@ class Link:
 
 
 class SharedLink(Link):
-    """A link on which several threads wait for messages. One of them reads, and keeps messages that others want."""
+    """A link on which several threads wait for messages.
+
+    One thread reads. It stores the messages for which other threads wait.
+    """
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         super().__init__(incoming, outgoing)
@@ -44,7 +47,10 @@ class SharedLink(Link):
         self._kept: list[plain.FormObject] = []
 
     def take(self, wanted: Callable[[plain.FormObject], bool]) -> plain.FormObject:
-        """Return the next message that is ``wanted``. Raises ``EOFError`` if the other side has closed its pipe."""
+        """Wait for the next message for which ``wanted`` returns True, and return it.
+
+        Raises ``EOFError`` if the other process has closed its pipe.
+        """
         while True:
             with self._changed:
                 while self._is_reading and not any(map(wanted, self._kept)):

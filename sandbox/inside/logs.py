@@ -1,4 +1,4 @@
-"""Messages that the program logs reach the handlers of the tests, for example those of ``assertLogs`` and ``caplog``.
+"""Passes messages that the program logs to the handlers of the tests, for example ``assertLogs`` and ``caplog``.
 
 ``redirected`` connects the program; ``pytest_style`` has the fixture.
 """
@@ -13,7 +13,7 @@ from bestofn.sandbox.inside.plain import Value
 
 
 def is_capturing() -> bool:
-    """Return whether the tests have added a handler to a logger."""
+    """Return True if the tests have added a handler to a logger."""
     logging: Value = sys.modules.get("logging")
     if logging is None:
         return False
@@ -22,7 +22,7 @@ def is_capturing() -> bool:
 
 
 def receive(name: str, level: int, text: str) -> None:
-    """Log in the driver what the program has logged."""
+    """Log a message of the program in the driver."""
     import logging  # imported here, because few tests need it
 
     logger = logging.getLogger(name)
@@ -32,7 +32,10 @@ def receive(name: str, level: int, text: str) -> None:
 
 @contextmanager
 def sent(send: Callable[[str, int, str], object] | None) -> Iterator[None]:
-    """While the block runs, pass every message of the program's loggers to ``send``, and ignore the loggers' levels."""
+    """While the block runs, pass every message that the program logs to ``send``, whatever the levels of the loggers.
+
+    If ``send`` is None, nothing is changed.
+    """
     if send is None:
         yield
         return

@@ -1,7 +1,8 @@
 """Builds classes in the driver that mirror the program's classes, from the descriptions that the program sends.
 
 ``driver_values`` calls ``Mirrors`` when it decodes an object. ``descriptions`` writes the descriptions. A mirrored
-class has the name, docstring, bases and special methods of the program's class. Access to other members is a request.
+class has the name, docstring, bases and special methods of the program's class. Every other member is requested from
+the program.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _OF_CLASS = ("__iter__", "__len__", "__getitem__", "__contains__")
 
 
 class Mirrors:
-    """The mirrored classes of one run, by handle."""
+    """The mirrored classes of one execution, by handle."""
 
     def __init__(
         self, program: Requests, tested: frozenset[str], lent: Lent, decode: Callable[[plain.Form], plain.Value]
@@ -125,13 +126,16 @@ class Mirrors:
         return members
 
     def _meta(self, bases: tuple[type, ...], described: plain.FormObject) -> type:
-        """Return the class of a mirrored class: it creates objects in the program and reads class attributes there."""
+        """Return the metaclass of a new mirrored class.
+
+        It has the special methods that the program's metaclass defines.
+        """
         metas = tuple(dict.fromkeys(type(base) for base in bases if issubclass(type(base), _Meta))) or (_Meta,)
         members = {one: _class_method(one) for one in described.get("of_class", ()) if one in _OF_CLASS}
         return type("Meta", metas, members)
 
     def _scalar_class(self, number: int, name: str, described: plain.FormObject) -> type:
-        """Return a real class derived from ``str``, ``int`` or ``float``."""
+        """Return a mirrored class that is derived from ``str``, ``int`` or ``float``."""
         base = {"str": str, "int": int, "float": float}[described["scalar"]]
         own = {one: SPECIAL[one] for one in described.get("own", ()) if one in SPECIAL and one not in _COMPARED}
         own |= {
@@ -143,7 +147,10 @@ class Mirrors:
         )
 
     def derive(self, name: str, bases: tuple[type, ...], members: dict[str, Any], kwargs: dict[str, object]) -> type:
-        """Return a class that the tests derive from mirrored classes. The program creates its counterpart."""
+        """Return a class that the tests derive from mirrored classes.
+
+        The program creates the same class on its side.
+        """
         if not all(isinstance(base, _Meta) for base in bases):
             raise Refused("a class of the tests cannot be derived from classes of the program and other classes")
         for kind in {one for base in bases for one in base.__mro__ if isinstance(one, _Meta)}:
@@ -167,7 +174,7 @@ class Mirrors:
         return _CreatingMeta(name, tuple(bases), {**members, "_program": self.program})
 
     def _enum_class(self, number: int, name: str, described: plain.FormObject) -> type:
-        """Return a real enumeration with the members of the program's one."""
+        """Return a real enumeration class with the members of the program's enumeration."""
         form = described["enum"]
         base = _ENUMS.get(str(form["base"]), enum.Enum)
         mixin = {"int": int, "str": str, "float": float}.get(str(form["mixin"]))
@@ -186,12 +193,12 @@ _UNKNOWN = ("__slots__", "__getattr__", "__setattr__", "__delattr__", "__repr__"
 
 
 def _copying(name: str) -> Any:
-    """Return the function with which ``copy`` copies objects of a mirrored class: the program copies its object."""
+    """Return a special method for the module ``copy``. It lets the program copy its object."""
     return lambda value, memo=None: value._program.request("copy", value._reference, name=name)
 
 
 class _OfProxy:
-    """A member that the proxies of all classes have. Tests can use it on objects, but cannot read it from the class."""
+    """A member that every proxy has. Tests may use it on objects, but reading it from the class raises ``Refused``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -208,7 +215,10 @@ class _OfProxy:
 def _with_mixins(
     bases: tuple[type, ...], members: dict[str, plain.Value]
 ) -> tuple[tuple[type, ...], dict[str, plain.Value]]:
-    """Return the bases from the program, and the members with those of the tests' classes before them."""
+    """Split the bases of a class of the tests at the first mirrored class.
+
+    Returns the bases from there on, and ``members`` together with the members of the bases before it.
+    """
     count = next(place for place, base in enumerate(bases) if isinstance(base, _Meta))
     found: dict[str, plain.Value] = {}
     for kind in [kind for base in reversed(bases[:count]) for kind in reversed(base.__mro__[:-1])]:
@@ -224,7 +234,7 @@ _WITH_SUPER = frozenset({"__init__", "__str__", "__repr__", "__post_init__", *SP
 
 
 class _Inherited:
-    """A member of the program's class that ``super()`` finds in a class of the tests."""
+    """A member of the program's class, for ``super()`` in a class that the tests derive from it."""
 
     def __init__(self, name: str, owner: Any) -> None:
         self.name, self.owner = name, owner
@@ -237,7 +247,7 @@ class _Inherited:
 
 
 def _prepare_for_super(kind: Any) -> None:
-    """Give a mirrored class the members of the program's class, so that ``super()`` finds them."""
+    """Add the members of the program's class to its mirrored class, so that ``super()`` finds them."""
     if "__getattribute__" in vars(kind) or "_is_of_tests" in vars(kind):
         return
     type.__setattr__(kind, "__getattribute__", _get_attribute)
@@ -247,16 +257,13 @@ def _prepare_for_super(kind: Any) -> None:
 
 
 def _get_attribute(self: Any, name: str) -> Any:
-    """Read an attribute of the program's object, also if the mirrored class has a member with this name."""
+    """Return an attribute of an object. If the member is an ``_Inherited``, read the attribute in the program."""
     member = next((vars(kind)[name] for kind in type(self).__mro__ if name in vars(kind)), None)
     return self.__getattr__(name) if isinstance(member, _Inherited) else object.__getattribute__(self, name)
 
 
 class _CreatingMeta(type):
-    """The class of mirrored exceptions, and of classes derived from ``str``, ``int`` or ``float``.
-
-    The program creates the objects. Members of the class are read from the program.
-    """
+    """The metaclass of mirrored exceptions and of ``Scalar`` classes. It lets the program create the objects."""
 
     def __call__(cls, *args: object, **kwargs: object) -> Any:
         mirror: Any = cls
@@ -280,7 +287,7 @@ def _made_enum(name: str, base: Any, bases: tuple[type, ...], members: list[tupl
 
 
 class _EnumMeta(enum.EnumMeta):
-    """The metaclass of mirrored enumerations. Members that are not values are read from the program's class."""
+    """The metaclass of mirrored enumerations. Attributes other than the members are read from the program's class."""
 
     def __getattr__(cls, name: str) -> Any:
         reference = cls.__dict__.get("_class_reference")
@@ -295,7 +302,7 @@ def _without_proxies(kinds: Iterable[type]) -> tuple[type, ...]:
 
 
 class _Meta(Proxied, type):
-    """The metaclass of all mirrored classes."""
+    """The metaclass of all other mirrored classes. Calls and attributes are requested from the program."""
 
     _readable = frozenset({"__members__", "__match_args__", "__abstractmethods__"})
     _class_reference: int
@@ -337,7 +344,7 @@ class _Meta(Proxied, type):
         return _without_proxies(type.mro(cls))
 
     def mro(cls) -> list[type]:
-        """Return the classes from which this class is derived, as the program's class does."""
+        """Return the method resolution order of ``type``, as the program's class has it."""
         return type.mro(cls)
 
     @property
@@ -378,7 +385,7 @@ def _field(name: str) -> dataclasses.Field[Any]:
 
 
 def _library_class(name: str) -> type | None:
-    """Return the exception class ``module.name`` of the standard library; None if there is none."""
+    """Return the exception class ``module.name`` of the standard library; None if there is no such class."""
     module, _, kind = name.rpartition(".")
     if not library_names.is_importable(module) or module.partition(".")[0] not in sys.stdlib_module_names:
         return None

@@ -1,4 +1,4 @@
-"""Finds the names that Python source reads, binds, calls and imports, from its syntax only.
+"""Finds the names that Python source reads, binds, calls and imports. It uses the syntax only.
 
 The driver uses this module to find the names that the program must define. The code verifier uses it to inspect tests.
 """
@@ -16,8 +16,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
     """Return the names that the code reads.
 
-    If ``executed`` is True, function bodies are skipped, because they may never run. If ``executed`` is False, names
-    that are imported from ``solution`` are included.
+    If ``executed`` is True, functions are skipped, because they may never run. If ``executed`` is False, names that are
+    imported from ``solution`` are included.
     """
     names = set()
     for node in _nodes(trees, executed):
@@ -70,9 +70,9 @@ def tested_classes(trees: list[ast.Module]) -> frozenset[str]:
 
 
 def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Return all names that the code calls, such as ``f`` in ``f(x)``, but no methods.
+    """Return all names that the code calls, such as ``f`` in ``f(x)``. Methods are not included.
 
-    If ``executed`` is True, function bodies are skipped.
+    If ``executed`` is True, calls inside functions are skipped.
     """
     return {
         node.func.id
@@ -93,7 +93,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def mentioned(tree: ast.AST) -> set[str]:
-    """Return every name and attribute in the code."""
+    """Return every variable name and attribute name in the code."""
     nodes = list(ast.walk(tree))
     return {node.id for node in nodes if isinstance(node, ast.Name)} | {
         node.attr for node in nodes if isinstance(node, ast.Attribute)
@@ -101,7 +101,7 @@ def mentioned(tree: ast.AST) -> set[str]:
 
 
 def orders(trees: Iterable[ast.AST]) -> bool:
-    """Return whether the code asks which of two values is greater."""
+    """Return True if the code compares the order of two values, for example with ``<`` or ``assertLess``."""
     for node in _nodes(trees):
         if isinstance(node, ast.Compare) and any(isinstance(one, _ORDERINGS) for one in node.ops):
             return True
@@ -111,7 +111,10 @@ def orders(trees: Iterable[ast.AST]) -> bool:
 
 
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:
-    """Yield all syntax nodes. If ``executed`` is True, function bodies are skipped, because they may never run."""
+    """Yield all syntax nodes.
+
+    If ``executed`` is True, the parts of functions are skipped, because they may never run.
+    """
     waiting = list(trees)
     while waiting:
         node = waiting.pop()

@@ -1,8 +1,8 @@
 """Makes the kernel kill the children before the supervisor when the memory of a box runs out.
 
-The kernel kills the process that uses most memory. Memory in pipes, sockets and in-memory files counts for no process.
-If a child fills such memory, the kernel could therefore kill the supervisor. To prevent this, children have the highest
-``oom_score_adj``.
+The kernel kills the process that uses most memory. It counts memory in pipes, sockets and in-memory files for no
+process. If a child fills such memory, the kernel could therefore kill the supervisor. To prevent this, children have
+the highest ``oom_score_adj``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _FIRST, _AFTER_CHILDREN = b"1000", b"0"
 class OomOrder:
     """Forks children that the kernel kills before the supervisor.
 
-    Landlock does not allow a child to change its ``oom_score_adj``. A child inherits the value instead: the supervisor
-    changes its own value during the fork.
+    Landlock does not allow a child to change its ``oom_score_adj``, but a child inherits this value. The supervisor
+    therefore changes its own value during the fork.
     """
 
     def __init__(self) -> None:

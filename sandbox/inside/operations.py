@@ -1,4 +1,4 @@
-"""The operations that the driver requests on objects of the program. ``exported`` performs them."""
+"""The operations that the driver can request on objects of the program. ``exported`` performs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bestofn.sandbox.inside.replacements import Replaced
 
 
 class Program(Protocol):
-    """The part of ``exported.Exported`` that operations use."""
+    """The attributes of ``exported.Exported`` that the operations use."""
 
     module: types.ModuleType
     replaced: Replaced
@@ -41,14 +41,14 @@ MEMBER_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (property, stati
 
 
 def _subclass(exported: Program, target: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
-    """Create the class that the tests derive from classes of the program."""
+    """Create the class ``name``, which the tests derive from classes of the program."""
     bases, members = args
     content = {**dict(members), "__module__": exported.module.__name__}
     return types.new_class(name, tuple(bases), kwargs, lambda namespace: namespace.update(content))
 
 
 def _inherited(exported: Program, target: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
-    """Return the member ``name`` of the class ``target``, bound to an object, as ``super()`` does."""
+    """Return the member ``name`` of the class ``target``, bound to the object ``args[0]``, as ``super()`` does."""
     member = vars(target)[name]
     bind = getattr(type(member), "__get__", None)
     return member if bind is None else bind(member, args[0], type(args[0]))
@@ -85,7 +85,10 @@ OPERATIONS: dict[str, Callable[[Program, Any, str, list[Any], dict[str, Any]], o
 
 
 def _content(target: Any) -> object:
-    """Return the content of an object whose class is derived from a builtin container, as that container."""
+    """Return the content of an object whose class is derived from a builtin container, as the builtin container.
+
+    Raises ``plain.NotPlain`` if the object is not a container.
+    """
     for kind in (list, dict, set, frozenset, tuple):
         if isinstance(target, kind):
             return kind(kind.items(target) if kind is dict else kind.__iter__(target))  # type: ignore[attr-defined]

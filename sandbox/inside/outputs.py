@@ -1,4 +1,7 @@
-"""Stores what a run writes to its pipes, outside the memory that later children inherit. ``supervisor`` uses it."""
+"""Stores the bytes that an execution writes to its pipes. ``supervisor`` uses it.
+
+The memory is not inherited by children that are forked later, so a later program cannot read an earlier output.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Output:
     def begin(self, cap: int, fd: int, most: int | None = None) -> None:
         """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe.
 
-        ``cap`` bytes are stored. ``over`` is True after more than ``most`` bytes; the default is ``cap``.
+        At most ``cap`` bytes are stored. ``over`` becomes True after more than ``most`` bytes; the default is ``cap``.
         """
         if cap + 1 > len(self.view):
             self.view.release()
@@ -35,7 +38,7 @@ class Output:
 
     @property
     def over(self) -> bool:
-        """Return True if the pipe delivered too many bytes."""
+        """Whether the pipe delivered more bytes than allowed."""
         return self.count > self.most
 
     def read(self) -> bool:
@@ -48,9 +51,9 @@ class Output:
         return got > 0
 
     def drain(self) -> None:
-        """Read the remaining bytes and close the pipe. Call it only after all processes of the run have ended.
+        """Read the remaining bytes and close the pipe. Call it only after all processes of the execution have ended.
 
-        The end of the pipe may not be reached, because a cycle of Unix sockets can keep its other side open for a time.
+        The end of the pipe may not be reached, because a cycle of Unix sockets can keep its other end open for a time.
         """
         os.set_blocking(self.fd, False)
         with contextlib.suppress(BlockingIOError):
@@ -59,10 +62,10 @@ class Output:
         os.close(self.fd)
 
     def kept(self) -> memoryview:
-        """Return the output, cut to ``cap`` bytes."""
+        """Return the stored output, at most ``cap`` bytes."""
         return self.view[: min(self.count, self.cap)]
 
     def forget(self) -> None:
-        """Free the memory of a large output."""
+        """Free the memory of a large output. A small memory map is kept for the next execution."""
         if min(self.count, self.cap) > _MAP_BYTES:
             self.map.madvise(mmap.MADV_DONTNEED)

@@ -1,6 +1,6 @@
-"""``pickle`` for tests: it loads only what it has dumped itself. Objects of the program are pickled in the program.
+"""``pickle`` for tests: it loads only bytes that it has dumped itself. The program pickles its own objects.
 
-Data that the program returns could run code when it is loaded, so the strict run refuses it.
+Bytes that the program returns could run code when they are loaded, so the strict run refuses them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ _REAL = pickle
 
 
 class _Pickles:
-    """The data that the tests have dumped, and the program's objects in it, by number."""
+    """The bytes that the tests have dumped, and the copies of the program's objects in them, by number."""
 
     def __init__(self) -> None:
         self.dumped: set[bytes] = set()
         self.objects: list[Remote] = []
 
     def dumps(self, value: object, protocol: int | None = None, **settings: Value) -> bytes:
-        """Return ``value`` as bytes. An object of the program becomes the number of its copy."""
+        """Return ``value`` as bytes.
+
+        An object of the program is copied in the program and written as the copy's number.
+        """
         stream = io.BytesIO()
         pickler = _Pickler(stream, protocol)
         pickler.owner = self
@@ -34,7 +37,7 @@ class _Pickles:
         return stream.getvalue()
 
     def loads(self, data: bytes, **settings: Value) -> Value:
-        """Return the value of bytes that ``dumps`` has returned. Raises ``Refused`` for other bytes."""
+        """Return the value of ``data``. Raises ``Refused`` if ``dumps`` has not returned these bytes."""
         if bytes(data) not in self.dumped:
             raise Refused("the strict run unpickles only what the tests have pickled")
         unpickler = _Unpickler(io.BytesIO(data))
@@ -42,11 +45,11 @@ class _Pickles:
         return unpickler.load()
 
     def dump(self, value: object, file: Value, protocol: int | None = None, **settings: Value) -> None:
-        """Write ``value`` to a file."""
+        """Write ``value`` to the open file ``file``, as ``pickle.dump`` does."""
         file.write(self.dumps(value, protocol))
 
     def load(self, file: Value, **settings: Value) -> Value:
-        """Read a value from a file."""
+        """Return the value in the open file ``file``. Raises ``Refused`` if ``dump`` has not written it."""
         return self.loads(file.read())
 
 
@@ -58,7 +61,7 @@ class _Pickler(pickle.Pickler):
     owner: _Pickles
 
     def persistent_id(self, value: Value) -> int | None:
-        """Return the number of an object of the program; None for other objects."""
+        """Return the number of the copy of an object of the program; None for any other object."""
         if not isinstance(value, Remote):
             return None
         self.owner.objects.append(_copied(value))
@@ -69,12 +72,12 @@ class _Unpickler(pickle.Unpickler):
     owner: _Pickles
 
     def persistent_load(self, number: Value) -> Remote:
-        """Return a copy of an object of the program."""
+        """Return a new copy of the program's object with this number."""
         return _copied(self.owner.objects[number])
 
 
 def install() -> None:
-    """Make ``import pickle`` of the tests return a module with these functions."""
+    """Replace the module ``pickle`` of the driver, so that tests which import it use these functions."""
     made, pickles = ModuleType("pickle"), _Pickles()
     for name in ("HIGHEST_PROTOCOL", "DEFAULT_PROTOCOL", "PickleError", "PicklingError", "UnpicklingError"):
         setattr(made, name, getattr(_REAL, name))

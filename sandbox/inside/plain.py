@@ -3,9 +3,9 @@
 The host (``box``), the driver and the program use this module. Plain data are values of builtin types, and of a few
 types of the standard library such as ``Decimal``. ``None``, booleans, strings, lists, finite floats and ints of up to
 64 bits are written unchanged. Every other value becomes a JSON object with one key, its tag: the tuple ``(1, 2)``
-becomes ``{"t": [1, 2]}``. A value of a subclass is sent as a value of its builtin type, so the receiver never calls
-methods of the untrusted side. ``encode`` raises ``NotPlain`` for other values, unless its argument ``other`` converts
-them.
+becomes ``{"t": [1, 2]}``. A value of a subclass is sent as a value of its builtin type. Therefore the receiver never
+calls methods that the untrusted process defines. For other values, ``encode`` calls its argument ``other``; without
+this argument it raises ``NotPlain``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ UNDEFINED = _Undefined()
 
 
 class NotPlain(Exception):
-    """The value is not plain data."""
+    """A value is not plain data, or a form is malformed."""
 
 
 def encode(
@@ -56,8 +56,9 @@ def encode(
 ) -> Form:
     """Return the JSON form of ``value``, for example ``{"t": [1, 2]}`` for ``(1, 2)``.
 
-    For each value that is not plain data, ``other`` is called and must return the form. Raises ``NotPlain`` if there is
-    such a value but no ``other``, or if the nesting is deeper than ``depth``.
+    ``first`` may return a form for a value before its type is examined. ``other`` must return the form of a value that
+    is not plain data. Raises ``NotPlain`` if there is such a value but no ``other``, or if the nesting is deeper than
+    ``depth``.
     """
     kind = type(value)
     if value is None or kind is bool or kind is str:
@@ -150,7 +151,10 @@ def _items(body: Form, other: Other | None) -> list[Any]:
 
 
 def _hashable(items: list[Any]) -> list[Any]:
-    """Return ``items``. Raises ``NotPlain`` if so many have the same hash that a set of them would take minutes."""
+    """Return ``items``.
+
+    Raises ``NotPlain`` if so many of them have the same hash that a set of them would take minutes.
+    """
     if len(items) > _EQUAL_HASHES and max(collections.Counter(map(hash, items)).values()) > _EQUAL_HASHES:
         raise NotPlain("too many equal hashes")
     return items
@@ -198,7 +202,10 @@ def dumps(form: Form) -> bytes:
 
 
 def loads(raw: bytes) -> Form:
-    """Parse the form in ``raw``. Raises ``NotPlain`` if it is not JSON, too large, or nested too deep to parse."""
+    """Return the form in the JSON text ``raw``.
+
+    Raises ``NotPlain`` if ``raw`` is not JSON, is too large, or is nested too deep to parse.
+    """
     if raw.count(b"{") + raw.count(b"[") > _CONTAINERS:
         raise NotPlain("too many values")
     try:

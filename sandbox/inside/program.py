@@ -35,7 +35,10 @@ _hidden_modules: list[types.ModuleType] = []
 
 
 def prepare_interpreter() -> None:
-    """Make this process look like a new interpreter: hide bestofn's modules. Called once, before any fork."""
+    """Make this process look like a new interpreter: hide bestofn's modules and seed ``random``.
+
+    Call this function once, before any fork.
+    """
     for name in [name for name in sys.modules if name.partition(".")[0] == "bestofn"]:
         _hidden_modules.append(sys.modules.pop(name))  # kept alive, because functions use their globals
     sys.argv[:] = [FILE]
@@ -44,15 +47,16 @@ def prepare_interpreter() -> None:
 
 
 def become_script() -> None:
-    """Let this child import the program's own files, and enable garbage collection."""
+    """Let this child import files from the current folder, and enable garbage collection."""
     sys.path.insert(0, "")
     gc.enable()
 
 
 def _tolerate_common_idioms() -> None:
-    """Let programs ask for more stack than the box has: they get less, instead of an error.
+    """Replace functions that would fail in a box but that many programs call.
 
-    Programs of programming contests ask for 512 MB of stack or for an unlimited one, and need a fraction of it.
+    Programs of programming contests ask for 512 MB of stack or for an unlimited stack, and need a fraction of it. They
+    get less stack than they ask for, instead of an error. Semaphores of ``multiprocessing`` work without shared memory.
     """
     set_size, set_limit = threading.stack_size, resource.setrlimit
 
@@ -75,10 +79,10 @@ def _tolerate_common_idioms() -> None:
 
 
 def rehearse() -> None:
-    """Perform the steps of every run once with an empty program, while the child waits for its job.
+    """Perform the steps of an execution once with an empty program, while the child waits for its job.
 
     A forked child shares its memory pages with its parent. The kernel copies a page when the child first writes to it.
-    The rehearsal causes these copies before the run, so the run is faster.
+    The rehearsal causes these copies in advance, so the execution is faster.
     """
     json.loads('{"source": "", "files": {}, "calls": []}')
     load("name = 0", "rehearsal")
@@ -121,7 +125,7 @@ def run_script(job: Job) -> None:
 
 
 def run_calls(job: Job) -> None:
-    """Make each call of the job, write its result as one JSON line to ``RESULT``, then end this process."""
+    """Perform the calls of the job, write each result as one JSON line to ``RESULT``, then end this process."""
     encode, dumps, write = plain.encode, plain.dumps, write_all  # bound before the program can change modules
     module = load_or_exit(job["source"])
     for call in job["calls"]:
@@ -172,8 +176,7 @@ def print_traceback(error: BaseException) -> None:
 def exit_code(error: SystemExit) -> int:
     """Return the exit status that ``sys.exit`` requested.
 
-    If the program passed a text to ``sys.exit``, the text is printed to standard error and the status is 1, as in
-    Python.
+    If the program passed a text to ``sys.exit``, print it to standard error and return 1, as Python does.
     """
     if error.code is None or isinstance(error.code, int):
         return (error.code or 0) & 0xFF
@@ -182,7 +185,10 @@ def exit_code(error: SystemExit) -> int:
 
 
 def exit_process(code: int) -> NoReturn:
-    """End this process like the interpreter does: join threads, call exit functions, flush the streams."""
+    """End this process as the interpreter does: join threads, call exit functions, flush the streams.
+
+    ``code`` is the exit status. If a step fails and ``code`` is 0, the status is 1.
+    """
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()

@@ -1,6 +1,6 @@
 """The driver's connection to the program. It sends requests, and creates proxies for names that the program defines.
 
-``driver`` creates one client per run. Each proxy calls ``request`` of the client. The program's side is
+``driver`` creates one client per execution. Each proxy calls ``request`` of the client. The program's side is
 ``exported.Exported``. The program's process is untrusted: a malformed answer ends the tests.
 """
 
@@ -27,9 +27,10 @@ from bestofn.sandbox.inside.surroundings import Surroundings
 
 
 class ProgramClient:
-    """Sends the driver's requests to the program: names, calls and attributes. ``tested``: names that the tests use.
+    """Sends the driver's requests to the program: names, calls and attributes.
 
-    ``of_setup`` contains the names that the setup defines.
+    ``tested`` contains the names of the program's classes that the tests use, ``of_setup`` the names that the setup
+    defines.
     """
 
     def __init__(self, tested: frozenset[str] = frozenset(), of_setup: frozenset[str] = frozenset()) -> None:
@@ -53,7 +54,8 @@ class ProgramClient:
         """Perform the operation ``op`` in the program and return its result.
 
         If the program changes a list, dict, set or bytearray among the arguments, the caller's object is changed too.
-        Raises the error that the program raised, or ``ProgramGone`` if the program does not answer.
+        Raises the error that the program raised. Raises ``ProgramGone`` if the program does not answer, and ``Refused``
+        if an argument or the result cannot be sent.
         """
         self.used = True
         named = kwargs or {}
@@ -82,7 +84,7 @@ class ProgramClient:
     def _message(
         self, op: str, target: int | str, args: tuple[Any, ...], named: dict[str, Any], name: str
     ) -> plain.FormObject:
-        """Return a request with all that has changed since the last one."""
+        """Return a request, together with all changes of shared state since the last request."""
         request = self.values.shared.attach({"op": op, "target": target, "name": name})
         request["released"] = self.values.released()
         request["args"] = [self.values.encode(item) for item in args]
@@ -97,7 +99,7 @@ class ProgramClient:
         return request
 
     def _update(self, answer: plain.FormObject, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Apply the program's changes of mutable arguments to the caller's objects."""
+        """Copy the program's changes of mutable arguments into the caller's objects."""
         for old, form in zip(args, answer.get("args") or (), strict=False):
             if form is not None:
                 update_in_place(old, self.values.decode(form))
@@ -106,7 +108,10 @@ class ProgramClient:
                 update_in_place(named[key], self.values.decode(form))
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
-        """Return a proxy for each name in ``wanted`` that the program defines."""
+        """Return a proxy for each name in ``wanted`` that the program defines.
+
+        Raises ``ProgramGone`` if there is no answer.
+        """
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
             raise ProgramGone("the program's answer is malformed")
@@ -117,13 +122,13 @@ class ProgramClient:
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def set_name(self, name: str, *values: object) -> None:
-        """Set a name of the program, as ``patch("solution.f")`` does. Without a value, restore it."""
+        """Set a name of the program, as ``patch("solution.f")`` does. Without a value, restore the former value."""
         self.request("name", "", values, name=name)
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
-        """Send one message and return the answer.
+        """Send one message and return the answer. Raises ``ProgramGone`` if there is none.
 
-        Before it answers, the program may call functions of the tests; these calls are made here.
+        Before it answers, the program may call functions of the tests. This method performs these calls.
         """
         with self._one_at_a_time:
             try:
@@ -139,7 +144,7 @@ class ProgramClient:
         return answer
 
     def _call_back(self, message: plain.FormObject) -> plain.FormObject:
-        """Call the function of the tests that the program asks for in ``message``.
+        """Call the function of the tests that the program requests in ``message``.
 
         Returns a message with the function's result, or with the error that it raised.
         """
@@ -177,7 +182,7 @@ class _Streams:
         self.shown = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
 
     def replaced(self) -> dict[str, Callable[..., object]]:
-        """Return the functions that take the place of each replaced stream or function; {} if none is replaced."""
+        """Return the functions that replace streams or builtin functions, by name; {} if none is replaced."""
         used: dict[str, Callable[..., object]] = {}
         if warnings._showwarnmsg_impl is not self.shown:  # type: ignore[attr-defined]
             used["warn"] = _warn
@@ -200,10 +205,10 @@ _ITERATING = frozenset({"next", "__anext__"})  # special methods that may end a 
 
 
 def _outside_of_iteration(error: BaseException, op: str, name: str) -> BaseException:
-    """Return ``error``, but ``RuntimeError`` instead of an error that would end a loop of the tests without a failure.
+    """Return ``error``, or a ``RuntimeError`` instead of an error that would silently end a loop of the tests.
 
-    Only iterators end loops. A function or property that raises ``StopIteration`` would end ``map`` or ``zip`` in the
-    tests.
+    Only iterators may end loops. Otherwise a function of the program that raises ``StopIteration`` would end ``map`` or
+    ``zip`` in the tests, and the test would pass.
     """
     ends_a_loop = isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit))
     if ends_a_loop and op != "generator" and name not in _ITERATING:
@@ -233,7 +238,10 @@ def _is_loop_running() -> bool:
 
 
 def _finished(value: object) -> object:
-    """Return ``value``, or the result of an asynchronous function of the tests, run in a thread with its own loop."""
+    """Return ``value``. If it is a coroutine, run it to its end and return its result.
+
+    The coroutine runs in a new thread with an event loop of its own.
+    """
     if not isinstance(value, CoroutineType):
         return value
     import asyncio  # imported here, because it is large and few tests need it
@@ -256,7 +264,10 @@ def _finished(value: object) -> object:
 
 
 def _standard_module(name: str) -> ModuleType | None:
-    """Import the module ``name``. Returns None if the program may not choose it, or if it cannot be imported."""
+    """Import the module ``name`` that the program has named, and return it.
+
+    Returns None if the program may not choose this module, or if the module cannot be imported.
+    """
     if not library_names.is_importable(name):
         return None
     try:

@@ -1,8 +1,8 @@
 """Proxies for the program's functions and objects in the driver's process, where the tests run.
 
 ``mirrors`` makes the classes of the objects. An operation on a proxy is a request to the program, which computes the
-result. A proxy has only the abilities that its object has. The driver never lets the program decide a comparison with a
-plain value. Otherwise the program would learn the expected value and could claim to equal it.
+result. A proxy supports only the operations that its object supports. The driver never lets the program decide a
+comparison with a plain value. Otherwise the program would learn the expected value and could claim to equal it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREDICATES = frozenset(  # methods of builtin types that return a bool
 
 
 class Requests(Protocol):
-    """The interface through which a proxy sends its requests."""
+    """The interface through which a proxy sends its requests. ``ProgramClient`` implements it."""
 
     def request(
         self,
@@ -38,14 +38,14 @@ class Requests(Protocol):
         kwargs: dict[str, Any] | None = None,
         name: str = "",
     ) -> Any:
-        """Perform operation ``op`` on the program's object ``target`` and return the result."""
+        """Perform the operation ``op`` on the program's object ``target`` and return the result."""
         ...
 
 
 class Proxied:
-    """Reads and sets the attributes of an object in the program.
+    """Base class that reads and sets the attributes of an object in the program.
 
-    ``_readable`` contains the special names that it reads there.
+    Names with two leading underscores raise ``AttributeError`` if they are not in ``_readable``.
     """
 
     __slots__ = ()
@@ -64,7 +64,7 @@ class Proxied:
 
 
 class _WithFields(Proxied):
-    """A proxy whose object has attributes that ``vars`` lists."""
+    """A proxy that also supports ``vars``."""
 
     __slots__ = ()
 
@@ -121,9 +121,9 @@ class Function(_WithFields):
 
 
 class Remote(_WithFields):
-    """A proxy for an object that stays in the program, identified by its handle.
+    """A proxy for an object that stays in the program.
 
-    ``mirrors`` derives a class for each class of the program and adds the special methods that it has.
+    ``mirrors`` derives one class from it per class of the program.
     """
 
     __slots__ = ("__weakref__", "_reference")
@@ -151,10 +151,7 @@ class Remote(_WithFields):
 
 
 class Scalar:
-    """The part of mirrored classes that are derived from ``str``, ``int`` or ``float``: a builtin value with members.
-
-    The value itself is compared in the driver.
-    """
+    """Base class of mirrored classes derived from ``str``, ``int`` or ``float``. The driver compares the values."""
 
     _program: Requests
     _reference: int
@@ -166,7 +163,7 @@ class Scalar:
 
 
 class Mirrored:
-    """The part of a mirrored value whose original is in the program: methods are called there."""
+    """Base class of named tuples and enumeration members of the program. Their methods are called in the program."""
 
     def __getattr__(self, name: str) -> Any:
         origin = self.__dict__.get("_origin")
@@ -177,7 +174,7 @@ class Mirrored:
 
 
 class AnError(Exception):
-    """The part that all mirrored exception classes have: other attributes are read from the program's exception."""
+    """Base class of all mirrored exceptions. Attributes other than ``args`` are read from the program's exception."""
 
     def __getattr__(self, name: str) -> Any:
         origin = self.__dict__.get("_origin")
@@ -192,7 +189,7 @@ class AnError(Exception):
 
 
 def generator(program: Requests, reference: int) -> Generator[Any, Any, Any]:
-    """Return a generator that represents a generator of the program."""
+    """Yield the items of a generator of the program, and forward ``send``, ``throw`` and ``close`` to it."""
     name, args = "send", (None,)
     while True:
         try:
@@ -209,7 +206,7 @@ def generator(program: Requests, reference: int) -> Generator[Any, Any, Any]:
 
 
 async def coroutine(program: Requests, reference: int) -> object:
-    """Return what a coroutine of the program returns. Meanwhile other coroutines of the tests and program continue."""
+    """Await a coroutine of the program and return its result. Other coroutines continue meanwhile."""
     import asyncio
 
     slice_s = 0.0
@@ -240,10 +237,10 @@ def _special(name: str) -> Any:
 
 
 def _checked(self: Remote, value: Any, name: str = "") -> Any:
-    """Return ``value``, which was computed from ``self``.
+    """Return ``value``, the result of an operation on ``self``.
 
-    Raises ``Refused`` for a plain value that was computed from a difference, for example ``abs(f(2) - 12.566)``: the
-    program could return 0 for any difference.
+    Raises ``Refused`` for a plain value if ``self`` is a difference to a plain value, for example ``abs(f(2) -
+    12.566)``: the program could return 0 for any difference.
     """
     if self._reference in _differences:
         if type(value) in (int, float) and abs(value) >= 1 and name in _NUMBERS:
@@ -262,7 +259,7 @@ def _call(self: Remote, *args: object, **kwargs: object) -> object:
 
 
 def _length(self: Remote) -> int:
-    """Return the length. If the tests do not name the class, the object must also have so many items."""
+    """Return the length. Raises ``TypeError`` if the tests do not name the class and the number of items differs."""
     length = _checked(self, self._program.request("special", self._reference, name="len"))
     if not type(self)._is_tested_class and sum(1 for _ in self) != length:  # type: ignore[attr-defined]
         raise TypeError("the length of an object of the program is not the number of its items")
@@ -290,7 +287,7 @@ def _contains(self: Remote, item: object) -> bool:
 
 
 def _equal(self: Remote, other: object) -> Any:
-    """Return the result of the program's own ``==`` if ``other`` is an object of the program too."""
+    """Return whether the objects are equal. Only for two objects of the program, the program's own ``==`` decides."""
     if isinstance(other, Remote):
         return self._program.request("equal", self._reference, (other,)) is True
     if type(self)._is_container and isinstance(other, (list, dict, set, frozenset, tuple)):  # type: ignore[attr-defined]
@@ -327,7 +324,7 @@ def _await(self: Remote) -> Generator[Any, Any, Any]:
 
 
 def _binary(name: str, place: str) -> Any:
-    """Return the method that computes ``operator.<name>`` in the program.
+    """Return a method that computes ``operator.<name>`` in the program. ``place`` is "r" (reflected), "i" or "".
 
     With a plain operand, the result must be an object of the program. Otherwise a program could return an object whose
     operators pass any test, for example ``abs(f(0.1) - 0.3) < 1e-9``.

@@ -1,7 +1,7 @@
 """Fixtures and parameters of pytest, for tests that ``case_runner`` calls.
 
-pytest itself would import the tests from files. Here the tests are already loaded, so this module only reads the marks
-that pytest has put on the functions, and passes fixtures as arguments.
+pytest itself would import the tests from files. Here the tests are already loaded. Therefore this module only reads the
+marks that pytest has put on the functions, and passes fixtures as arguments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class UnknownFixture(Exception):
 
 
 class Fixture:
-    """A function that the tests have marked with ``pytest.fixture``."""
+    """A function that the tests have decorated with ``pytest.fixture``. ``settings`` are the decorator's arguments."""
 
     def __init__(self, function: Callable[..., Value], settings: dict[str, Value]) -> None:
         self.function, self.settings = function, settings
@@ -42,12 +42,12 @@ class Fixture:
 
 
 def _fixture(function: Callable[..., Value] | None = None, **settings: Value) -> Value:
-    """Return a fixture, or the decorator that makes one, as ``pytest.fixture`` does."""
+    """Return a ``Fixture``, or a decorator that makes one. Replaces ``pytest.fixture``."""
     return (lambda one: Fixture(one, settings)) if function is None else Fixture(function, settings)
 
 
 def prepare() -> None:
-    """Make ``pytest.fixture`` return a ``Fixture``. Does nothing if pytest is not installed."""
+    """Replace ``pytest.fixture``, so that it returns a ``Fixture``. Does nothing if pytest is not installed."""
     with contextlib.suppress(ImportError):
         import pytest
 
@@ -55,25 +55,28 @@ def prepare() -> None:
 
 
 def run_hook(hook: Callable[..., Value] | None, argument: object) -> None:
-    """Call a function that prepares or finishes tests, as pytest does: with ``argument`` if it has a parameter."""
+    """Call a setup or teardown function as pytest does: with ``argument`` if it has a parameter.
+
+    Does nothing if ``hook`` is None.
+    """
     if hook is not None:
         hook(*([argument] if inspect.signature(hook).parameters else []))
 
 
 def is_skip(error: BaseException) -> bool:
-    """Return whether ``error`` is what ``pytest.skip`` raises."""
+    """Return True if ``error`` is the exception that ``pytest.skip`` raises."""
     outcomes: Value = sys.modules.get("_pytest.outcomes")
     return outcomes is not None and type(error) is outcomes.Skipped
 
 
 class _Capture:
-    """The fixture ``capsys``."""
+    """The value of the fixture ``capsys``."""
 
     def __init__(self) -> None:
         self.streams = io.StringIO(), io.StringIO()
 
     def readouterr(self) -> _Captured:
-        """Return what was printed since the last call."""
+        """Return the text that was printed since the last call: standard output and standard error."""
         texts = [stream.getvalue() for stream in self.streams]
         for stream in self.streams:
             stream.seek(0)
@@ -82,7 +85,7 @@ class _Capture:
 
 
 class _Request:
-    """The argument ``request`` of a fixture."""
+    """The argument ``request`` of a fixture function. ``value`` returns a fixture by name."""
 
     def __init__(self, end: contextlib.ExitStack, value: Callable[[str], Value], param: list[object]) -> None:
         self.addfinalizer = end.callback
@@ -92,7 +95,7 @@ class _Request:
 
 
 class Fixtures:
-    """Creates the fixtures that the tests need, and finishes them."""
+    """Creates the fixtures that the tests of one request need, and finishes them."""
 
     def __init__(self, namespace: dict[str, Value]) -> None:
         self.namespace = namespace
@@ -101,7 +104,10 @@ class Fixtures:
         self.loop: Value = None  # of asynchronous fixtures, and of the tests that use them
 
     def awaited(self, value: Value, end: contextlib.ExitStack) -> Value:
-        """Return ``value``, or the result of an asynchronous fixture."""
+        """Return ``value``, or the result of an asynchronous fixture.
+
+        ``end`` later finishes an asynchronous generator.
+        """
         is_generator = inspect.isasyncgen(value)
         if not is_generator and not inspect.iscoroutine(value):
             return value
@@ -120,12 +126,15 @@ class Fixtures:
         return self.loop.run_until_complete(anext(items))
 
     def close(self) -> None:
-        """Finish the fixtures whose scope is wider than one function."""
+        """Finish the fixtures whose scope is wider than one function, such as ``module``."""
         self.shared.clear()
         self.shared_end.close()
 
     def run(self, test: Callable[..., Value], finish: Callable[[object], None], instance: Value = None) -> None:
-        """Call ``test`` once per combination of its parameters. ``finish`` gets what each call returns."""
+        """Call ``test`` once per combination of its parameters. Each return value is passed to ``finish``.
+
+        Raises ``UnknownFixture`` if a fixture is missing. ``instance`` is the object of a test method.
+        """
         known = {**self.namespace, **{name: getattr(instance, name) for name in _members(instance)}}
         found = {one.name: one for one in known.values() if isinstance(one, Fixture)}
         marks = [mark for mark in _marks(test, instance) if mark.name == "parametrize"]
@@ -157,7 +166,10 @@ class Fixtures:
 
 
 class _Made:
-    """The fixtures of one call of a test."""
+    """The fixtures of one call of a test.
+
+    ``chosen`` are the parameters of fixtures, ``given`` the parameters of the test.
+    """
 
     def __init__(
         self, fixtures: Fixtures, found: dict[str, Fixture], chosen: dict[str, Value], given: dict[str, Value]
@@ -167,7 +179,7 @@ class _Made:
         self.end = contextlib.ExitStack()
 
     def value(self, name: str) -> Value:
-        """Return the parameter or fixture ``name``."""
+        """Return the parameter or the fixture ``name``. A fixture is created when it is first needed."""
         if name in self.given:
             return self.given[name]
         shared = name in self.found and self.found[name].settings.get("scope", "function") != "function"
@@ -216,7 +228,7 @@ def _caplog() -> Iterator[Value]:
 
 
 class _Mocker:
-    """The fixture ``mocker`` of the package pytest-mock."""
+    """The value of the fixture ``mocker`` of the package pytest-mock."""
 
     def __init__(self, end: contextlib.ExitStack) -> None:
         from unittest import mock
@@ -232,11 +244,11 @@ class _Mocker:
         return lambda *args, **kwargs: self.end.enter_context(patch(*args, **kwargs))
 
     def spy(self, owner: Value, name: str) -> Value:
-        """Record the calls of a function, which works as before."""
+        """Replace a function by a mock that calls the function and records the calls. Return the mock."""
         return self.patch.object(owner, name, side_effect=getattr(owner, name))  # type: ignore[attr-defined]
 
     def stub(self, name: str | None = None) -> Value:
-        """Return a function that records its calls."""
+        """Return a mock that accepts any arguments and records its calls."""
         return self.mock.MagicMock(spec=lambda *args, **kwargs: None, name=name)
 
 
@@ -264,10 +276,10 @@ def _tmp_path() -> Iterator[pathlib.Path]:
 
 
 class _Folders:
-    """The fixture ``tmp_path_factory``."""
+    """The value of the fixture ``tmp_path_factory``."""
 
     def mktemp(self, name: str, numbered: bool = True) -> pathlib.Path:
-        """Return a new folder."""
+        """Create a temporary folder that the program may use, and return its path."""
         folders.open_to_all()
         return pathlib.Path(tempfile.mkdtemp(prefix=name))
 
@@ -322,7 +334,7 @@ def _is_left_out(mark: Value) -> bool:
 
 
 def _indirect(marks: list[Value]) -> list[str]:
-    """Return the parameters that are passed to the fixtures with their names."""
+    """Return the names of parameters that are passed to fixtures with the same names (``indirect``)."""
     names: list[str] = []
     for mark in marks:
         indirect = mark.kwargs.get("indirect", False)
@@ -333,7 +345,7 @@ def _indirect(marks: list[Value]) -> list[str]:
 
 
 def _closure(wanted: list[str], found: dict[str, Fixture]) -> list[str]:
-    """Return the fixtures in ``wanted`` and those that they need."""
+    """Return the fixtures in ``wanted`` and all fixtures that they need, directly or indirectly."""
     names: list[str] = []
     waiting = list(wanted)
     while waiting:
@@ -345,7 +357,7 @@ def _closure(wanted: list[str], found: dict[str, Fixture]) -> list[str]:
 
 
 def _rows(mark: Value) -> list[dict[str, Value]]:
-    """Return the arguments of each row of ``pytest.mark.parametrize``."""
+    """Return one dictionary of arguments per row of ``pytest.mark.parametrize``, without the rows marked as skipped."""
     names, rows = (*mark.args, *(mark.kwargs[key] for key in ("argnames", "argvalues") if key in mark.kwargs))[:2]
     listed = [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else list(names)
     made = []

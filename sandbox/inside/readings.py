@@ -1,7 +1,7 @@
-"""Detects objects of the program whose values change between two readings.
+"""Detects objects of the program that give different values for two equal readings.
 
-An object could answer with a large number when the tests ask whether its value is greater than 1, and with a small
-number when they ask whether it is less than 2.
+The tests may ask whether a value is greater than 1, and then whether it is less than 2. An object could answer with a
+large number first, and with a small number then.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ _CONVERSIONS = frozenset({
 _COMPARED = (int, float, str)
 
 Reading = tuple[str, int | str, str, str]
-"""What was read: operation, object, name of the attribute or method, and arguments."""
+"""The key of a reading: operation, object, name of the attribute or method, and arguments."""
 
 
 class Readings:
-    """The values that the tests have read since they last called the program. ``kept`` is False if none matter."""
+    """The values that the tests have read since they last called the program.
+
+    If ``kept`` is False, nothing is stored.
+    """
 
     def __init__(self, kept: bool) -> None:
         self.kept = kept
         self.values: dict[Reading, object] = {}
 
     def forget_while_asleep(self) -> None:
-        """Forget all values when the tests sleep, because threads of the program may change them meanwhile."""
+        """Let ``time.sleep`` also forget all values, because threads of the program may change them meanwhile."""
         sleep = time.sleep
 
         def forgetting(seconds: float) -> None:
@@ -37,7 +40,7 @@ class Readings:
         time.sleep = forgetting
 
     def add(self, op: str, target: int | str, name: str, args: tuple[object, ...], value: object) -> None:
-        """Remember a value. Raises ``Refused`` if the same reading had another value before."""
+        """Store the value of a reading. Raises ``Refused`` if the same reading had another value before."""
         if not self.kept:
             return
         if op != "get" and not (op == "special" and name in _CONVERSIONS):

@@ -19,7 +19,7 @@ REPLACEABLE = ("input", "print", "open")
 
 @contextmanager
 def redirected(replaced: Mapping[str, Callable[..., object]]) -> Iterator[None]:
-    """While the block runs, connect the standard streams, ``input`` and ``print`` to functions of the tests.
+    """While the block runs, replace streams and builtin functions of the program by functions of the tests.
 
     ``replaced`` maps a name, for example ``stdout``, to its function. It contains only the names that the tests have
     replaced.

@@ -1,7 +1,7 @@
-"""Ends of the strict run: the program has ended, or the tests need something that the strict run cannot do.
+"""Exceptions that end the strict run: the program has ended, or the tests need an operation that is not allowed.
 
-A test may expect an error. An end of the strict run must not count as this error, so the tests cannot catch it, and the
-driver remembers it even if a bare ``except`` or a thread of the tests swallows it.
+A test may expect an error. An end of the strict run must not count as this error, so ``except Exception`` does not
+catch it. The driver also stores the reason, in case a bare ``except`` or a thread of the tests catches the exception.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ _reasons: list[str] = []
 
 
 class StrictRunEnded(BaseException):
-    """Not derived from ``Exception``, so a test that expects an error does not catch it by mistake."""
+    """The strict run cannot continue, for the given reason.
+
+    It is not derived from ``Exception``, so that a test that expects an error does not catch it.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -26,7 +29,7 @@ class Refused(StrictRunEnded):
 
 
 def take_reason() -> str:
-    """Return why the strict run has ended since the last call; "" if it has not."""
+    """Return the first reason since the last call for which the strict run ended, and clear it; "" if there is none."""
     reason = _reasons[0] if _reasons else ""
     _reasons.clear()
     return reason

@@ -1,6 +1,7 @@
-"""Replaces in the program what the tests replace in modules: with ``mock.patch``, ``monkeypatch`` or an assignment.
+"""Makes replacements by tests take effect in the program: with ``mock.patch``, ``monkeypatch`` or an assignment.
 
-The driver compares the watched members with what the program knows (``Watched``). The program sets them (``Replaced``).
+In the driver, ``Watched`` finds the members of library modules that the tests have replaced. In the program,
+``Replaced`` sets the same members.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _OF_OS = frozenset({"read", "write", "close", "open", "umask"})
 
 
 def _texts(trees: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield each attribute, imported module and dotted text of the tests."""
+    """Yield each attribute, each imported name and module, and each short string in the tests."""
     for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
@@ -35,7 +36,7 @@ def _texts(trees: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _modules(texts: Iterable[str]) -> dict[str, ModuleType]:
-    """Import the modules of the standard library that the tests name."""
+    """Return the modules of the standard library that the texts name, by name. They are imported."""
     found = {}
     for text in texts:
         parts = text.split(".")
@@ -50,7 +51,7 @@ def _modules(texts: Iterable[str]) -> dict[str, ModuleType]:
 
 
 class Watched:
-    """The members of library modules that the tests name, with their values before the tests."""
+    """The members of library modules that the tests name, with their original values."""
 
     def __init__(self, trees: Iterable[ast.AST]) -> None:
         texts = set(_texts(trees))
@@ -67,7 +68,7 @@ class Watched:
 
     @staticmethod
     def _assigns(trees: Iterable[ast.AST]) -> bool:
-        """Return whether the tests use a parameter ``monkeypatch``, or assign to an attribute."""
+        """Return True if the tests assign to an attribute, or use ``monkeypatch``, ``mocker`` or ``patch``."""
         nodes = [node for tree in trees for node in ast.walk(tree)]
         return any(
             (isinstance(node, ast.arg) and node.arg in ("monkeypatch", "mocker"))
@@ -84,7 +85,10 @@ class Watched:
                 self.members.append((module, kind, name, owner, value))
 
     def changes(self, encode: Callable[[Value], plain.Form]) -> list[plain.Form]:
-        """Return what the tests have replaced or restored since the last call, as ``[module, class, name, [form]]``."""
+        """Return the members that the tests have replaced or restored since the last call.
+
+        Each is ``[module, class, name, [form]]``. The last list is empty if the member was restored.
+        """
         found: list[plain.Form] = []
         for module, kind, name, owner, before in self.members:
             now, key = vars(owner).get(name, before), (module, kind, name)
@@ -102,7 +106,7 @@ class Watched:
 
 
 class Replaced:
-    """The members of library modules and of the program that the tests have replaced, with their former values."""
+    """The members of library modules and of the program that the tests have replaced, with their original values."""
 
     def __init__(self, module: ModuleType, decode: Callable[[plain.Form], Value]) -> None:
         self.module = module
@@ -112,7 +116,7 @@ class Replaced:
         self.names: dict[str, object] = {}  # values of the program's names before the tests replaced them
 
     def apply(self, changes: Iterable[Value]) -> None:
-        """Set the members in ``changes``."""
+        """Set or restore the members in ``changes``, which ``Watched.changes`` returned in the driver."""
         for module, kind, name, forms in changes:
             owner: Value = importlib.import_module(module)
             if name == "environ":
@@ -124,7 +128,7 @@ class Replaced:
             setattr(owner, name, self.decode(forms[0]) if forms else former)
 
     def set_name(self, name: str, values: list[object]) -> None:
-        """Set a name of the program, or restore it if ``values`` is empty."""
+        """Set a global name of the program to ``values[0]``. If ``values`` is empty, restore its original value."""
         if name in vars(self.module):
             self.names.setdefault(name, vars(self.module)[name])
         if values:
@@ -141,7 +145,12 @@ class Replaced:
         setattr(target, name, value)
 
     def delete_member(self, target: Value, name: str) -> None:
-        """Delete an attribute. ``mock.patch`` does so to restore a member of a class, so the former member returns."""
+        """Delete an attribute.
+
+        If ``set_member`` has replaced this member of a class, restore its original value instead.
+
+        ``mock.patch`` deletes the attribute of a class to restore it.
+        """
         if isinstance(target, type) and (target, name) in self.members:
             setattr(target, name, self.members.pop((target, name)))
         else:

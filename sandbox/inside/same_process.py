@@ -1,6 +1,6 @@
 """Runs the tests in the program's own process and namespace, as the harnesses of benchmarks do.
 
-``languages.python`` calls ``run_with_tests`` if the strict driver has reported a failure. The program can forge these
+``languages.python`` calls ``run_with_tests`` if the strict run has reported a failure. The program can forge these
 results. Therefore a pass here only casts doubt on the failure; it never makes the verdict a pass.
 """
 
@@ -19,7 +19,7 @@ from bestofn.sandbox.inside.program import FILE, exit_process, find_function, lo
 
 
 class LoadedProgram:
-    """The names of a program that is loaded in this process."""
+    """A program that is loaded in this process. It implements ``case_runner.TestedProgram``."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
@@ -37,7 +37,7 @@ class LoadedProgram:
 
 
 def run_with_tests(job: Job) -> None:
-    """Load the program, run its tests until one fails, and write one line per case to ``RESULT``."""
+    """Load the program and run its tests until one fails. Write one JSON line per case to ``RESULT``."""
     runner_of, write = _runner, _write_line  # bound before the program can change this module
     source = job["source"]
     linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)  # for ``inspect.getsource``
@@ -71,7 +71,7 @@ def _runner(job: Job, module: types.ModuleType) -> CaseRunner:
 
 
 def _error_of(runner: CaseRunner, source: str) -> str:
-    """Run one case and return the error that it raises, or ""."""
+    """Run one case and return the description of its error; "" if it passes."""
     try:
         runner.run(ast.parse(source))
     except BrokenTests as error:

@@ -80,7 +80,7 @@ def _give(action: int) -> tuple[int, int, int, int]:
 
 
 def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Return filter instructions that allow system call ``number`` only with certain values of one argument.
+    """Return filter instructions that allow the system call ``number`` only with certain values of one argument.
 
     ``argument`` is the argument's index. The call fails with EPERM unless the low 32 bits are in ``allowed``.
     """
@@ -93,7 +93,7 @@ def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[in
 def _never(
     number: int, argument: int, refused: tuple[int, ...], error: int = errno.EPERM
 ) -> list[tuple[int, int, int, int]]:
-    """Return filter instructions that refuse system call ``number`` with certain values of one argument.
+    """Return filter instructions that refuse the system call ``number`` with certain values of one argument.
 
     ``argument`` is the argument's index. If the low 32 bits are in ``refused``, the call fails with ``error``. If
     ``error`` is 0, the call does nothing and reports success.

@@ -1,7 +1,7 @@
 """Semaphores for ``multiprocessing`` without shared memory, which a box does not have.
 
-``program`` puts ``PipeSemaphore`` in the place of ``_multiprocessing.SemLock``. A semaphore is a pipe that holds one
-byte per unit of its value. Forked processes inherit the pipe.
+``program`` replaces ``_multiprocessing.SemLock`` by ``PipeSemaphore``. A semaphore is a pipe that holds one byte per
+unit of its value. Forked processes inherit the pipe.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RECURSIVE = 0  # the kind of ``multiprocessing.RLock``
 
 
 class PipeSemaphore:
-    """The interface of ``_multiprocessing.SemLock``, over a pipe."""
+    """A semaphore over a pipe, with the interface of ``_multiprocessing.SemLock``."""
 
     SEM_VALUE_MAX = 1 << 15
 
@@ -33,7 +33,10 @@ class PipeSemaphore:
         self._depth = 0
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
-        """Take one unit. Returns False if there is none, or none before the timeout in seconds."""
+        """Take one unit and return True. Return False if no unit is free before ``timeout`` seconds have passed.
+
+        If ``block`` is False, the method does not wait. If ``timeout`` is None, it waits without a limit.
+        """
         if self.kind == _RECURSIVE and self._is_mine():
             self._depth += 1
             return True
@@ -49,7 +52,11 @@ class PipeSemaphore:
             select.select([self._out], [], [], left)
 
     def release(self) -> None:
-        """Give one unit back. Raises an error if the lock belongs to another thread, or if there are too many units."""
+        """Give one unit back.
+
+        Raises ``AssertionError`` if another thread holds the recursive lock, and ``ValueError`` above the maximum
+        value.
+        """
         if self.kind == _RECURSIVE:
             if not self._is_mine():
                 raise AssertionError("attempt to release recursive lock not owned by thread")

@@ -1,8 +1,8 @@
-"""Mutable containers that both processes have: each message brings the changes since the last one.
+"""Mutable containers that exist in both processes. Each message carries the changes since the last message.
 
-The driver and the program use this module. Without it, a list that the program keeps would be a copy, so tests could
+The driver and the program use this module. Without it, a list that the program stores would be a copy. Then tests could
 not see that the program changes the list, or that the list is part of an object. Only small containers are shared. A
-container that one side no longer uses is forgotten on both sides.
+container that one process no longer uses is forgotten in both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ KINDS = frozenset({list, set, collections.deque, bytearray, *_MAPPINGS})
 
 
 class Shared:
-    """The shared containers of one process. ``first`` is its first number; the other process counts from the other."""
+    """The shared containers of one process, by number.
+
+    ``first`` is 0 in one process and 1 in the other; the numbers of new containers go up by 2, so they never collide.
+    ``trying`` is a context for forms that are only compared and not sent.
+    """
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class Shared:
         self.comparing = False  # whether forms are only compared, not sent
 
     def form(self, value: Any) -> plain.FormObject | None:
-        """Return the form of a shared container; None if ``value`` is sent by value."""
+        """Return the form of a container, which becomes shared; None if ``value`` must be sent by value."""
         if type(value) not in KINDS:
             return None
         number = self.numbers.get(id(value))
@@ -70,7 +74,10 @@ class Shared:
         return {"shared": [number, content]}
 
     def take(self, body: plain.Form) -> Any:
-        """Return the container of a form. Raises ``plain.NotPlain`` if the form is malformed."""
+        """Return the container to which the form ``body`` refers.
+
+        Raises ``plain.NotPlain`` if the form is malformed.
+        """
         number = body[0]
         if type(number) is not int:
             raise plain.NotPlain("a container without a number")
@@ -82,11 +89,14 @@ class Shared:
         return self.items[number]
 
     def knows(self, value: object) -> bool:
-        """Return whether ``value`` is a shared container."""
+        """Return True if ``value`` is a shared container."""
         return id(value) in self.numbers
 
     def attach(self, message: plain.FormObject) -> plain.FormObject:
-        """Return ``message`` with the changes since the last message. Call it before the message is encoded."""
+        """Return ``message`` with all changes of containers since the last message.
+
+        Call it before the values of the message are encoded.
+        """
         changes = []
         for number in list(self.items):
             if self._is_unchanged(number):
@@ -102,7 +112,7 @@ class Shared:
         return {**message, "changes": changes, "unused": unused} if changes or unused else message
 
     def apply(self, message: plain.FormObject) -> None:
-        """Apply the changes that the other process has attached to ``message``."""
+        """Apply the changes of containers that ``message`` contains."""
         for number, content in message.get("changes", ()):
             if number in self.items:
                 self._set(number, content)
@@ -122,13 +132,13 @@ class Shared:
             self.sent.pop(number, None)
 
     def _remember(self, number: int, line: bytes) -> None:
-        """Remember what the other process knows of a container."""
+        """Store the content of a container, as the other process now knows it."""
         items = _items(self.items[number])
         is_exact = all(type(item) in _ATOMS or id(item) in self.numbers for item in items)
         self.sent[number], self.parts[number] = line, items if is_exact else None
 
     def _is_unchanged(self, number: int) -> bool:
-        """Return whether a container has the same items as at the last comparison, without encoding it."""
+        """Return True if a container certainly has the same items as at the last comparison. It is not encoded."""
         before, value = self.parts.get(number), self.items[number]
         if before is None:
             return False
@@ -186,14 +196,14 @@ def _items(value: plain.Value) -> list[plain.Value]:
 
 
 def _can_share(value: Any) -> bool:
-    """Return whether an empty container of the same kind can be created in the other process."""
+    """Return True if the other process can create an empty container of the same kind."""
     if type(value) is not collections.defaultdict:
         return True
     return library_values.encode(collections.defaultdict(value.default_factory), lambda item: item) is not None
 
 
 def _empty(tag: str, body: plain.Form) -> Any:
-    """Return an empty container for the content ``{tag: body}``."""
+    """Return an empty container of the type that the content ``{tag: body}`` needs."""
     if tag == "dqm":
         return collections.deque(maxlen=None if body[0] is None else int(body[0]))
     if tag in ("map", "dd"):

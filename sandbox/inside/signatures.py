@@ -1,4 +1,4 @@
-"""Builds signatures and annotations from the forms that the program sends (``descriptions``)."""
+"""Builds signatures and annotations in the driver from the forms that the program sends (``descriptions``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from bestofn.sandbox.inside.refusals import Refused
 
 
 def signature(parameters: Iterable[Any], result: list[Any]) -> inspect.Signature:
-    """Return the ``inspect.Signature`` of a function or class of the program."""
+    """Return the ``inspect.Signature`` of a function or class of the program.
+
+    ``parameters`` and ``result`` are the parts of ``descriptions.signature_form``.
+    """
     return inspect.Signature(
         [
             inspect.Parameter(
@@ -31,17 +34,17 @@ def signature(parameters: Iterable[Any], result: list[Any]) -> inspect.Signature
 
 
 def annotations_from(items: Iterable[tuple[str, Any]]) -> dict[str, object]:
-    """Return the annotations of a function or class of the program."""
+    """Return the annotations of a function or class of the program, by name. ``items`` are pairs (name, form)."""
     return {str(key): annotation(value) for key, value in items}
 
 
 def names_of_typing() -> dict[str, Any]:
-    """Return the names of ``typing`` for the evaluation of annotations that are text."""
+    """Return the public names of ``typing``. They are needed to evaluate annotations that are strings."""
     return {name: getattr(typing, name) for name in typing.__all__} | {"typing": typing}
 
 
 def annotation(value: Any) -> Any:
-    """Return one annotation: a class, an object of ``typing``, or a text that is harmless to evaluate."""
+    """Return one annotation: a class, an object of ``typing``, or a string that is harmless to evaluate."""
     if isinstance(value, str) and not texts.is_harmless(value):
         raise Refused("the text of an annotation of the program is not the name of a type")
     if isinstance(value, list):

@@ -29,9 +29,9 @@ PRELOAD = (
 
 
 def start(settings: BoxSettings) -> NoReturn:
-    """Serve requests until the host closes the stream, then exit.
+    """Send the greeting, then serve requests until the host closes the stream, and exit.
 
-    The first line that the box sends is its greeting: ``{"ok": version, ...}`` or ``{"refused": reason}``.
+    The greeting is the first line that the box sends: ``{"ok": version, ...}`` or ``{"refused": reason}``.
     """
     try:
         launch = settings["launch"]
@@ -69,7 +69,10 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
 
 
 def with_packages(path: list[str], packages: list[str]) -> list[str]:
-    """Return ``path`` with ``packages`` after the standard library and before the packages of the system."""
+    """Return ``path`` with the folders ``packages`` inserted behind the standard library.
+
+    The packages of the system follow behind them.
+    """
     place = next((number for number, entry in enumerate(path) if entry.endswith("-packages")), len(path))
     return [*path[:place], *packages, *path[place:]]
 

@@ -1,10 +1,10 @@
-"""PID 1 of a box. It forks one confined child per execution, and ensures that no process of a run survives the run.
+"""PID 1 of a box. It forks one confined child per execution, and lets no process of an execution survive it.
 
-``start`` calls ``Supervisor.serve``, which runs one request at a time. The child for the next run is forked early,
-while no program runs, and waits for the start signal. The supervisor never reads the program or its input. It keeps
-outputs in memory maps that no later child inherits. A run ends when its main process ends, at its time limit, or when
-it writes too much output. Then the supervisor kills and reaps all processes. PID 1 adopts every orphan, so the error
-``ECHILD`` proves that no process is left.
+``start`` calls ``Supervisor.serve``, which handles one request at a time. The child for the next execution is forked
+early, while no program runs, and waits for the start signal. The supervisor never reads the program or its input. It
+keeps outputs in memory maps that no later child inherits. An execution ends when its main process ends, at its time
+limit, or when it writes too much output. Then the supervisor kills and reaps all processes. PID 1 adopts every orphan,
+so the error ``ECHILD`` proves that no process is left.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Child(NamedTuple):
 
 
 class Supervisor:
-    """Runs the requests of one box, one at a time."""
+    """Handles the requests of one box, one at a time."""
 
     def __init__(self, confinement: Confinement, first_uid: int) -> None:
         self.confinement = confinement
@@ -106,7 +106,7 @@ class Supervisor:
     # -- starting children
 
     def child_for(self, request: Request) -> Child:
-        """Return the waiting child if it has the language and limits of the request. Otherwise return a new child."""
+        """Return the waiting child if it has the language and limits of the request; otherwise return a new child."""
         caps = Caps(request.cpu_s, request.memory_mb, request.processes, request.disk_mb)
         child, self.waiting = self.waiting, None
         if child is not None and (child.language, child.caps) != (request.language, caps):
@@ -147,7 +147,7 @@ class Supervisor:
         return Child(pid, self.uid, language, caps, control, out, err, result, fault)
 
     def become_program(self, language: str, caps: Caps) -> None:
-        """Run in the child: confine it, wait for a program, and run the program."""
+        """Confine the calling child, wait for a program, and run the program."""
         runtime = BY_NAME[language]
         os.chdir(FOLDER)
         self.confinement.enter(self.uid, caps, address_space=runtime.LIMITS_ADDRESS_SPACE)
@@ -157,7 +157,8 @@ class Supervisor:
     def start_driver(self, request: Request, child: Child) -> tuple[int, int, int]:
         """Fork the driver, connect it to the program's pipes, and wait until it has read its part of the request.
 
-        Returns the driver's process id, and the descriptor of the pipe from which its verdicts are read.
+        Returns the driver's process id, and the descriptors of the pipes for its verdicts and for faults of the
+        sandbox.
         """
         self.uid += 1
         ready, ready_w = os.pipe()
@@ -196,7 +197,7 @@ class Supervisor:
         return pid, verdict, fault
 
     def dismiss(self, child: Child) -> None:
-        """End a waiting child that does not fit the next request."""
+        """Kill a waiting child that has another language or other limits than the next request."""
         for fd in (child.control, child.stdout, child.stderr, child.result, child.fault):
             os.close(fd)
         os.kill(child.pid, signal.SIGKILL)
@@ -205,7 +206,7 @@ class Supervisor:
     # -- one run
 
     def run(self, request: Request, child: Child) -> Reply:
-        """Run the request in ``child`` until it ends, remove its processes and files, and return the reply."""
+        """Execute the request in ``child`` until it ends, remove its processes and files, and return the reply."""
         self.sequence += 1
         self.traces.begin()
         main, verdict, faults = child.pid, -1, [child.fault]
@@ -289,7 +290,7 @@ class Supervisor:
         """Kill and reap processes until none is left.
 
         ``main`` and ``program`` are process ids. Returns the exit code of ``main``, the CPU seconds of both, and
-        whether the run left other processes behind.
+        whether the execution left other processes behind.
         """
         code, cpu_s, left = 0, 0.0, False
         options = os.WNOHANG
@@ -313,7 +314,7 @@ class Supervisor:
                     os.kill(-1, signal.SIGKILL)
 
     def clean(self, uid: int) -> bool:
-        """Empty the program's folder with the rights of ``uid``. Returns False if anything could not be removed."""
+        """Empty the program's folder with the rights of ``uid``. Return False if anything could not be removed."""
         if not os.listdir(FOLDER):
             return True
         pid = self.oom_order.fork()
@@ -331,14 +332,17 @@ class Supervisor:
 
 
 def _report_own_fault() -> None:
-    """Write the current error to standard error. Before untrusted code runs, report it as a fault of the sandbox."""
+    """Write the current error to standard error, and report it as a fault of the sandbox.
+
+    The report has no effect once ``close_fault`` was called, because untrusted code may then run in this process.
+    """
     os.write(STDERR, traceback.format_exc().encode()[-2000:])
     with contextlib.suppress(OSError):
         os.write(FAULT, b"1")
 
 
 def _read_fault(fd: int) -> bool:
-    """Return whether a child reported a fault of the sandbox, and close the pipe. All its writers have ended."""
+    """Return True if a child reported a fault of the sandbox. Close the pipe; all its writers have ended."""
     os.set_blocking(fd, False)
     try:
         return bool(os.read(fd, 1))

@@ -1,7 +1,7 @@
-"""State of the process that tests set and a program in the same process would see.
+"""State of the process that tests set, and that a program in the same process would see.
 
 This is the current folder, the seeds of random numbers, the decimal context and the recursion limit. The driver sends
-what has changed since its last request (``Surroundings``), and the program sets it (``apply``).
+the changes since its last request (``Surroundings``), and the program applies them (``apply``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SEEDED = {"random": "random", "numpy": "numpy.random"}  # by the module that th
 
 
 class Surroundings:
-    """What the tests have set. ``imported``: names of the modules that they import."""
+    """The state that the tests have set. ``imported`` are the names of the modules that they import."""
 
     def __init__(self, imported: Iterable[str]) -> None:
         self.seeds: list[plain.Form] = []
@@ -28,7 +28,7 @@ class Surroundings:
         self.sent = _state()
 
     def changes(self) -> plain.FormObject:
-        """Return what has changed since the last call."""
+        """Return the state that has changed since the last call."""
         now = _state()
         changed = {key: value for key, value in now.items() if value != self.sent[key]}
         self.sent = now
@@ -55,7 +55,7 @@ class Surroundings:
 
 
 def apply(changed: plain.FormObject) -> None:
-    """Set in the program what the tests have set."""
+    """Set the state ``changed``, which the driver sent, in the program's process."""
     if "folder" in changed:
         os.chdir(changed["folder"])
     if "recursion" in changed:

@@ -1,6 +1,6 @@
 """Checks texts of the program before the tests evaluate them: annotations, and arguments of ``eval`` and ``exec``.
 
-The driver evaluates only expressions that cannot reach anything but the program, for example ``Point(x=1, y=2)``.
+The driver evaluates only expressions that can use nothing but the program's names, for example ``Point(x=1, y=2)``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CALLABLE_BUILTINS = frozenset(
 
 
 def is_harmless(text: str, callables: Collection[str] = ()) -> bool:
-    """Return whether ``text`` is an expression that calls only ``callables`` and reads no private attribute."""
+    """Return True if ``text`` is an expression that calls only ``callables`` and reads no private attribute."""
     try:
         nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -49,7 +49,7 @@ def _is_harmless(node: ast.AST, callables: Collection[str]) -> bool:
 
 
 def refuse_modules_in_temporary_folders() -> None:
-    """Let imports execute no file outside the folders of Python, because the program may have written it."""
+    """Let imports outside Python's folders raise ``Refused``, because the program may have written the file."""
     loader_class: Any = SourceFileLoader.__mro__[1]
     read = loader_class.get_data
     folders = tuple(os.path.realpath(folder) + "/" for folder in (sys.prefix, sys.base_prefix, *sys.path) if folder)
@@ -63,7 +63,7 @@ def refuse_modules_in_temporary_folders() -> None:
 
 
 def evaluators(sources: str, names: Collection[str]) -> dict[str, Callable[..., Any]]:
-    """Return ``eval``, ``exec`` and ``compile`` for the tests.
+    """Return replacements of ``eval``, ``exec`` and ``compile`` for the tests, by name.
 
     They accept texts that occur in ``sources``, the source of the tests. ``eval`` also accepts harmless expressions
     that call only ``names``, the names that the tests use. For any other text they raise ``Refused``.

@@ -1,7 +1,8 @@
-"""Traces that a run leaves in the counters of its box: process ids, inode numbers, the time of its folder.
+"""Traces that an execution leaves in the counters of its box: process ids, inode numbers, the time of its folder.
 
-A later run in the same box could read them, so one program could pass an answer to another. Therefore ``supervisor``
-blurs the counters after each run that started further processes or created files. After heavy use, the box is replaced.
+A later program in the same box could read them, so one program could pass an answer to another. Therefore
+``supervisor`` blurs the counters after each execution that started further processes or created files. After heavy use,
+the box is replaced.
 """
 
 from __future__ import annotations
@@ -17,23 +18,25 @@ _LEAST_BLUR = 64
 
 
 class Traces:
-    """The counters of the box, as they were before the current run.
+    """The counters of the box, as they were before the current execution.
 
-    ``processes`` is the number of processes and threads that the program started in the last run.
+    ``processes`` is the number of processes and threads that the last program started.
     """
 
     processes = files = inode = 0
 
     def begin(self) -> None:
-        """Set the times of the folder to a constant, and remember the counters."""
+        """Set the times of the folder to a constant, and store the counters."""
         self.inode = self.inode or _next_inode()
         with contextlib.suppress(OSError):
             os.utime(FOLDER, (0, 0))
 
     def end(self, newest_pid: int) -> bool:
-        """Count the processes and files of the run. Returns False if there were so many that the box must be replaced.
+        """Count the processes and files of the execution.
 
-        ``newest_pid`` is the process id of the newest process that the supervisor itself started for the run.
+        Return False if there are so many that the box must be replaced.
+
+        ``newest_pid`` is the id of the newest process that the supervisor itself started for the execution.
         """
         self.processes = new_thread_id() - newest_pid - 1  # processes and threads have one counter
         before, self.inode = self.inode, _next_inode()
@@ -41,7 +44,7 @@ class Traces:
         return self.processes <= MANY and self.files <= MANY
 
     def blur(self) -> None:
-        """Advance the counters by a random number. Call it before the child of the next run is started."""
+        """Advance the counters by a random number. Call it before the child of the next execution is started."""
         for _ in range(_blur_of(self.processes)):
             new_thread_id()
         for _ in range(_blur_of(self.files)):
@@ -49,12 +52,12 @@ class Traces:
 
 
 def _blur_of(used: int) -> int:
-    """Return a random number below twice ``used``, or below ``_LEAST_BLUR`` if this is larger; 0 if ``used`` is 0."""
+    """Return a random number below ``max(2 * used, _LEAST_BLUR)``; 0 if ``used`` is 0 or less."""
     return int.from_bytes(os.urandom(4), "little") % max(_LEAST_BLUR, 2 * used) if used > 0 else 0
 
 
 def _next_inode() -> int:
-    """Return the number of a new file in the program's folder. The file is removed."""
+    """Return the inode number of a new file in the program's folder; 0 if none can be created. The file is removed."""
     try:
         name = f"{FOLDER}/.inode"
         fd = os.open(name, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)

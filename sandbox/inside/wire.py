@@ -1,7 +1,7 @@
 """The messages between the host and the supervisor: headers of fixed size, each followed by its parts.
 
 A request consists of a header, the driver's part and the program's part. The supervisor reads the header only. The
-driver and the program read their own parts, so that no later child can find them in the supervisor's memory. ``box``
+driver and the program read their own parts, so no later child can find them in the supervisor's memory. ``box``
 implements the host's side.
 """
 
@@ -24,7 +24,7 @@ OWN_FAULT = 8  # a child failed before it ran the program, which is a fault of t
 
 
 class Request(NamedTuple):
-    """The header of a request: the sizes of its parts, and the limits of the run."""
+    """The header of a request: the sizes of its parts, and the limits of the execution."""
 
     language: str
     driver_bytes: int  # 0: no driver
@@ -41,7 +41,7 @@ class Request(NamedTuple):
     prints_answer: int  # 1: standard output is the answer; 0: it is only shown, so a long output is cut
 
     def pack(self) -> bytes:
-        """Return the header as bytes."""
+        """Return the header as ``REQUEST.size`` bytes."""
         return REQUEST.pack(MAGIC, _code(self.language), *self[1:])
 
 
@@ -61,7 +61,7 @@ def unpack_request(raw: bytes) -> Request:
 
 
 class Reply(NamedTuple):
-    """The header of a reply: how the run ended, and the sizes of its outputs."""
+    """The header of a reply: how the execution ended, and the sizes of its outputs."""
 
     status: str
     flags: int
@@ -75,7 +75,7 @@ class Reply(NamedTuple):
     cpu_s: float
 
     def pack(self) -> bytes:
-        """Return the header as bytes."""
+        """Return the header as ``REPLY.size`` bytes."""
         return REPLY.pack(MAGIC, STATUSES.index(self.status), *self[1:])
 
 
