@@ -17,9 +17,10 @@ CONFIDENCE = 0.9
 
 
 class MathVerify:
-    """Compares the answer with each accepted answer in a process of ``workers``, in at most ``timeout_s`` seconds.
+    """Compares the answer with each accepted answer in a worker process of ``workers``.
 
-    The verdict is ``abstain`` if there is no reference, or if Math-Verify finds no answer or is too slow.
+    ``timeout_s`` is the wall-clock limit of one answer in seconds. The verdict is ``abstain`` if there is no reference,
+    or if Math-Verify finds no answer or exceeds a limit. Raises ``ConfigError`` if Math-Verify is not installed.
     """
 
     name = "math_verify"
@@ -34,7 +35,7 @@ class MathVerify:
         return self.name if query.reference.accepted else ""
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return whether Math-Verify accepts the answer."""
+        """Return ``pass`` if Math-Verify accepts the answer, ``fail`` if not, ``abstain`` if it cannot decide."""
         references = query.reference.accepted
         if not references:
             return Verdict("abstain", 0.0, "the query has no reference answer", self.name)
@@ -42,7 +43,7 @@ class MathVerify:
         try:
             equal = await self.workers.call(accepts, references, candidate.text, options, timeout_s=self.timeout_s)
         except (TimeoutError, MemoryError, RecursionError) as error:
-            return Verdict("abstain", 0.0, f"Math-Verify did not decide: {error}", self.name)
+            return Verdict("abstain", 0.0, f"Math-Verify did not decide: {error or type(error).__name__}", self.name)
         if equal is None:
             return Verdict("abstain", 0.0, "Math-Verify found no answer, or cannot read the reference", self.name)
         verb = "accepts" if equal else "does not accept"

@@ -42,16 +42,16 @@ def announces(text: str) -> bool:
 
 
 def hashed(text: str) -> Answer | None:
-    """Return the answer in the last line with ``####``."""
+    """Return the answer in the last line that starts with ``####``, as in GSM8K; None if there is no such line."""
     marked = _HASHES.findall(text) if "####" in text else []
     return Answer(marked[-1].strip(), "hashes") if marked else None
 
 
 def announced(text: str, other_cases: bool = True) -> Answer | None:
-    """Return the statement after the last "the answer is".
+    """Return the answer after the last "the answer is" or similar phrase; None if there is none.
 
-    A statement about another case ("if …", "some students think …") counts only if there is no other statement, and
-    never if ``other_cases`` is false.
+    An answer for another case ("if …", "some students think …") counts only if there is no other answer. With
+    ``other_cases=False``, it never counts.
     """
     statements: list[str] = []
     others: list[str] = []
@@ -77,12 +77,12 @@ def _begins(statement: str, start: str) -> bool:
 
 
 def _is_broken_comment(rest: str, text: str) -> bool:
-    """Return whether ``rest`` is the last statement and the cut-off beginning of a comment such as "correct"."""
+    """Return whether ``rest`` ends ``text`` and is only the beginning of a comment such as "correct"."""
     return text.endswith(rest) and any(comment.startswith(rest.lower()) for comment in _COMMENTS)
 
 
 def is_hypothetical(sentence: str) -> bool:
-    """Return whether a sentence is about another case or about what others think."""
+    """Return whether a sentence is about a case that the problem does not state, or about what other people think."""
     return bool(_HYPOTHETICAL.search(sentence))
 
 
@@ -107,6 +107,6 @@ def first_statement(text: str) -> str:
 
 
 def labelled(text: str) -> Answer | None:
-    """Return the last line that begins with "A:", "Ans." or "Answer:"."""
+    """Return the answer in the last line that begins with "A:", "Ans." or "Answer:"; None if there is no such line."""
     lines = _LETTER_LINE.findall(text)
     return Answer(lines[-1].strip(), "labelled line") if lines else None

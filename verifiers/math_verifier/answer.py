@@ -11,11 +11,11 @@ MAX_MARKS = 64  # maximum number of marks per kind that are examined, from the e
 class Answer:
     """The final answer as text.
 
-    ``method`` is the form in which it was found. ``others`` contains the earlier boxes of the same list or sentence.
-    ``rival`` is another answer that the text announces after a box, without words of correction. ``runs_on`` is true
-    if the model then invented another problem and answered that problem too. ``cut_off`` is the end of a text that
-    marks no answer and ends in the middle of a sentence or a formula, otherwise "". ``before`` is the rest of the last
-    paragraph, if its last sentence was taken. ``is_one_of_several`` is true if the same line has another box before it.
+    ``method``: the form in which the answer was found. ``others``: earlier boxes near the box of the answer.
+    ``rival``: another answer that the text announces after a box, without words of correction. ``runs_on``: the model
+    then invented another problem and answered that problem too. ``cut_off``: the end of the text if it marks no answer
+    and ends in the middle of a sentence or a formula, otherwise "". ``before``: the text before an answer that is the
+    last sentence or the bold words of a paragraph. ``is_one_of_several``: the same line has another box before it.
     """
 
     text: str

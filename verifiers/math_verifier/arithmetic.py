@@ -17,7 +17,7 @@ MAX_BITS = 20_000
 
 
 class Intractable(ArithmeticError):
-    """Raised if the value exceeds the size limits."""
+    """Raised if the value of an expression exceeds the size limits."""
 
 
 class Undefined(ArithmeticError):
@@ -178,7 +178,7 @@ def _sqrt(values: list[Value], field: Field) -> Value:
 
 
 def _root(values: list[Value], field: Field) -> Value:
-    """Return the root with the given degree. It is real if possible: the cube root of -8 is -2."""
+    """Return the root of a value for a degree. It is real if possible: the cube root of -8 is -2."""
     value, degree = values
     if not _is_exact(degree) or degree != int(degree) or degree == 0:
         return _power([value, 1 / field.enter(degree)], field)
@@ -251,7 +251,7 @@ def _mod(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
 
 
 def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field) -> int:
-    """Return ``node`` modulo ``modulus`` by modular arithmetic, which avoids computing huge values."""
+    """Return the value of ``node`` modulo ``modulus``. Modular arithmetic avoids huge intermediate values."""
     if isinstance(node, Apply) and node.head in ("+", "*", "neg"):
         parts = [_residue(part, modulus, point, field) for part in node.args]
         total = sum(parts) if node.head == "+" else math.prod(parts) if node.head == "*" else -parts[0]
@@ -267,7 +267,7 @@ def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field)
 
 
 def _determinant(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
-    """Return the determinant by expansion along the first row. Raises ``Undefined`` for more than five rows."""
+    """Return the determinant of a matrix. Raises ``Undefined`` if it is not square or has more than five rows."""
     match node.args[0]:
         case Apply("matrix", lines) if len(lines) <= 5 and all(
             isinstance(line, Apply) and len(line.args) == len(lines) for line in lines

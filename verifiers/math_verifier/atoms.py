@@ -1,4 +1,7 @@
-"""Parses atoms, the smallest parts: numbers, names, commands and functions. ``syntax.Grammar`` extends this class."""
+"""Parses atoms, the smallest parts of an expression: numbers, names, commands and functions.
+
+``syntax.Grammar`` extends the class ``Atoms``.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +172,7 @@ class Atoms(Brackets):
         return node
 
     def _chosen(self) -> Node:
-        """Parse the bracket after C. In ``C(10, 3)``, C is a binomial coefficient; in ``C(x+1)``, it is a symbol."""
+        """Parse the bracket after the letter C. ``C(10, 3)`` is a binomial coefficient; ``C(x+1)`` is a product."""
         inside = self._bracket()
         match inside:
             case Apply("()", (Number(int() as n), Number(int() as k))) if n >= k > 0 and n > 4:
@@ -355,7 +358,7 @@ class Atoms(Brackets):
 
 
 def _differential(fraction: Apply) -> tuple[str, int] | None:
-    """Return the variable and the order of an operator such as d/dx or d²/dx², or None for other fractions."""
+    """Return the variable and the order of a derivative operator such as d/dx or d²/dx²; None for other fractions."""
     match fraction.args:
         case Symbol("d"), Apply("*", (Symbol("d"), Symbol(name))):
             return name, 1

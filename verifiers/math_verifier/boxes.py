@@ -1,4 +1,7 @@
-"""Finds the answer in LaTeX boxes: the last box, or all boxes of a list. A correction after the boxes replaces it."""
+"""Finds the answer in LaTeX boxes: the last box, or all boxes of a list.
+
+If the text after the boxes corrects the answer, the corrected answer is used.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ Box = tuple[int, int, str]  # start, end and content
 
 
 def boxed(text: str) -> Answer | None:
-    """Return the answer in the last box that is not empty.
+    """Return the answer in the last box that is not empty; None if there is no such box.
 
     If the text after the box corrects this answer explicitly, the corrected answer is returned. Boxes that are
     connected by "and", "or" or a comma are one list. Other boxes near the last one become ``others``.
@@ -72,7 +75,7 @@ def _boxes(text: str) -> list[Box]:
 
 
 def _group(text: str, boxes: list[Box]) -> tuple[list[Box], list[Box]]:
-    """Return the boxes that are connected with the last one, and the boxes before them that are near."""
+    """Return two lists: the boxes that are connected with the last box, and the other boxes near it."""
     listed, others = [boxes[-1]], []
     for box in reversed(boxes[:-1]):
         between = text[box[1] : (others or listed)[0][0]]
@@ -87,7 +90,7 @@ def _group(text: str, boxes: list[Box]) -> tuple[list[Box], list[Box]]:
 
 
 def _corrected(rest: str) -> Answer | None:
-    """Return the answer that is announced after the last box and after explicit words of correction, if any."""
+    """Return the answer that ``rest``, the text after the last box, announces after words of correction; else None."""
     if not _CORRECTION.search(rest):
         return None
     sentences = _SENTENCE.split(rest)
@@ -99,7 +102,7 @@ def _corrected(rest: str) -> Answer | None:
 
 
 def _announced_value(rest: str) -> str:
-    """Return the value that the text after a box announces as its answer, or ""."""
+    """Return the value that ``rest``, a text after a box, announces as the answer; "" if there is none."""
     answer = announced(rest, other_cases=False)
     if answer is None or not re.match(r"[-+$\\(\[]?\s*[\d\\]", answer.text) or BOX.search(answer.text):
         return ""

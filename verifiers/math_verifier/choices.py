@@ -59,7 +59,7 @@ def chosen(text: str) -> str | None:
 
 
 def several(text: str) -> frozenset[str]:
-    """Return the letters of a list such as ``A, C``, ``(A) and (C)`` or ``AC``. Return an empty set for other texts."""
+    """Return the letters if ``text`` is a list such as ``A, C``, ``(A) and (C)`` or ``AC``; otherwise an empty set."""
     letters = re.findall(r"[A-J]", text)
     listed = _LIST.fullmatch(text.strip().strip("$")) or (_RUN.fullmatch(text) and letters == sorted(set(letters)))
     return frozenset(letters) if listed else frozenset()

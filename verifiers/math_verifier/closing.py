@@ -48,7 +48,11 @@ _OWN_RESULT = regex(
 
 
 def closing(text: str) -> Answer | None:
-    """Return the last bold words of the last paragraph. If there are none, return a short text or the last sentence."""
+    """Return the answer at the end of ``text``; None if ``text`` is empty.
+
+    The answer is the last bold words of the last paragraph. Without bold words it is the whole text if it is one short
+    sentence, otherwise the last sentence.
+    """
     text = text.strip()
     if not text:
         return None
@@ -89,7 +93,7 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _is_remark(sentence: str) -> bool:
-    """Return whether a sentence is about the conversation, or about the writer and not about the problem.
+    """Return whether a sentence is about the conversation or the writer, and not about the problem.
 
     "I completed this in 0.003 seconds" and "I am 99.7 percent certain" are remarks; "I get 12 apples" is not.
     """

@@ -1,4 +1,4 @@
-"""The confidence of a finding: the measured share of right decisions, from the method and the form of the answer."""
+"""The confidence of a finding: the share of right decisions that was measured for its method and extraction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUESSED = calibration.GUESSED_EXTRACTIONS  # extraction methods that found no ma
 
 @lru_cache(maxsize=4_096)
 def confidence(outcome: Outcome, method: str, extraction: str) -> float:
-    """Return the confidence of an outcome, from 0 to 1. Undecided findings have confidence 0."""
+    """Return the confidence of a finding, from 0 to 1. The confidence of ``abstain`` is 0."""
     if outcome == "abstain":
         return 0.0
     rule = calibration.rule_of({"method": method, "extraction": extraction})

@@ -23,7 +23,8 @@ _HINT = hinted_regex(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|
 def currencies(text: str) -> frozenset[str]:
     """Return the names of the currencies in ``text``.
 
-    A bare ``$`` is ignored, because it may delimit a formula, unless the text is one amount such as ``$5.50``.
+    A ``$`` without a backslash counts only if the text is one amount, such as ``$5.50``. In other texts it may delimit
+    a formula.
     """
     if not _HINT.search(text):
         return frozenset()

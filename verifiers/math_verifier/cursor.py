@@ -1,4 +1,4 @@
-"""Defines the position of the parser in a list of tokens. The classes of the grammar extend ``Cursor``."""
+"""Holds the position of the parser in a list of tokens. The classes of the grammar extend ``Cursor``."""
 
 from __future__ import annotations
 

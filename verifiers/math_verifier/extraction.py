@@ -1,8 +1,8 @@
 """Finds the final answer in the text of a model. ``judge`` and the verifier use this module.
 
-The first of these forms that the text has is used: an ``<answer>`` tag, JSON, a LaTeX box, a line with ``####``, "the
-answer is", a line that starts with "Answer:". If the text has none of these forms, the end of the text is used.
-``Answer.method`` records the form.
+The text is searched for these forms in this order: an ``<answer>`` tag, JSON, a LaTeX box, a line with ``####``, "the
+answer is", a line that starts with "Answer:". The first form that occurs is used. If none occurs, the answer is taken
+from the end of the text. ``Answer.method`` records the form.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _SETS = frozenset({"union", "cap", "setminus"})
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An answer that was understood: its kind, and its tree or value. A ``Text`` node has no form."""
+    """An answer that was understood: its kind, and its tree or value."""
 
     kind: Kind
     value: Value
@@ -72,7 +72,7 @@ def kind(node: Number | Symbol | Apply) -> Kind:
 
 
 def is_value(node: Node) -> bool:
-    """Return whether ``node`` is a number or a quantity, and not one of two values (±)."""
+    """Return whether ``node`` is one number or one quantity. With ± it is two values, so the result is False."""
     known = form(node)
     return known is not None and known.kind in ("number", "quantity") and not has_both_signs(node)
 

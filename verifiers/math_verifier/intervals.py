@@ -111,9 +111,9 @@ def _solved(node: Apply) -> list[Range] | None:
 
 
 def _distance(inside: Node, name: str, bound: Node) -> list[Range] | None:
-    """Return the ranges of ``|x - 2| < 3``, or None if it is not supported.
+    """Return the ranges of an inequality such as ``|x - 2| < 3``; None if its form is not supported.
 
-    All numbers must be exact, and the expression inside the bars must be linear in one symbol, with slope 1 or -1.
+    All numbers must be exact. The expression inside the bars must be linear in one symbol, with slope 1 or -1.
     """
     names = symbols(inside)
     if len(names) != 1:
@@ -214,7 +214,7 @@ def _position(node: Node) -> float | None:
 
 
 def _joined(ranges: list[Range]) -> list[Range] | None:
-    """Return the ranges in increasing order, None if an end has no value. Ranges that touch or overlap are merged."""
+    """Return the ranges in increasing order, with ranges that touch or overlap merged; None if an end has no value."""
     placed: list[tuple[float, float, Range]] = []
     for item in ranges:
         low, high = _position(item.low), _position(item.high)

@@ -45,7 +45,7 @@ class Finding:
     """The result of comparing one answer with one reference.
 
     ``method`` describes the rule that decided. ``extraction`` is the form in which the answer was found. ``formal`` is
-    true if the comparison is undecided and one side is a formula that SymPy may be able to compare.
+    true if the comparison is undecided and SymPy may be able to decide it, because one side is a formula.
     """
 
     outcome: Outcome
@@ -77,7 +77,7 @@ def judge(
 ) -> Finding:
     """Compare the final answer in ``text`` with ``reference``. ``options``: the texts of the choices, if any.
 
-    Numbers and lists are compared as text. Other arguments that are not text give an ``abstain`` with the reason.
+    Numbers and lists are converted to text. Arguments of other types give an ``abstain`` with the reason.
     """
     expected, given = plain_text(reference), plain_text(text)
     if expected is None or given is None:
@@ -153,7 +153,7 @@ def _decide(
 
 
 def _unless_partial(match: Match, reference: str, answer: Answer, problem: str) -> Match:
-    """Return ``match``; or a ``Doubt`` if the answer has no mark and its text may state another value."""
+    """Return ``match``; or a ``Doubt`` if the answer may state further values that were not compared."""
     if states_values_of_several(answer, problem):
         return Doubt("the values of several names")
     if match.equal is False and has_unread_value(answer.text):
@@ -166,13 +166,16 @@ def _unless_partial(match: Match, reference: str, answer: Answer, problem: str) 
 
 
 def _without_answer(gold: Node, reason: str) -> Match:
-    """Return ``Different`` for a text that has no answer, or ``Unclear`` if the reference was not understood."""
+    """Return the match of a text that has no answer: ``Different``, or a ``Doubt`` if ``gold`` was not understood."""
     ours = form(gold)
     return Doubt(reason) if ours is None else Different(reason, ours, Form("no value", reason))
 
 
 def _is_complete(answer: Answer, reference: str, gold: Node) -> bool:
-    """Return whether an answer states that there is no value, or whether a cut-off text contains the reference."""
+    """Return whether a cut-off answer may still be complete.
+
+    This is so if it states that there is no value, or if the end of the text contains the reference.
+    """
     if special_answer(answer.text) is not None:
         return True
     if isinstance(gold, Number):
@@ -181,7 +184,10 @@ def _is_complete(answer: Answer, reference: str, gold: Node) -> bool:
 
 
 def _occurs(reference: str, text: str) -> bool:
-    """Return whether ``text`` contains a reference of several characters, not only digits. Spaces are ignored."""
+    """Return whether ``text`` contains the reference. Spaces are ignored.
+
+    One character, or only digits, would be too likely to occur by chance. For such a reference the result is False.
+    """
     bare = "".join(reference.strip("$ ").split())
     return len(bare) > 1 and not bare.isdigit() and bare in "".join(text.split())
 
@@ -208,10 +214,10 @@ def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node
 
 
 def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
-    """Return ``match``, or an unclear match if the difference may be an error of extraction.
+    """Return ``match``, or a ``Doubt`` if the answers may differ only because the wrong text was extracted.
 
-    An answer has a mark if it is in a box, for example. If an answer is a sentence, the match is unclear in two cases.
-    The sentence contains the number of the reference; or it has no mark and states no value.
+    This concerns answers that are sentences or long, and that are not read as mathematics. There are two cases. The
+    answer contains the number of the reference. Or the answer has no mark, such as a box, and states no value.
     """
     if not isinstance(match, Different) or match.theirs.kind in _WORDED_KINDS:
         return match

@@ -10,7 +10,7 @@ Rows = list[tuple[Node, ...]]
 
 
 def rows(node: Node) -> Rows | None:
-    """Return the rows of a matrix or a list of lists. A tuple or list is a column. Return None for other trees."""
+    """Return the rows of a matrix or a list of lists; None for other trees. A tuple or list of values is a column."""
     if not isinstance(node, Apply):
         return None
     if node.head == "matrix":
@@ -44,7 +44,10 @@ def components(node: Node) -> Rows | None:
 
 
 def worked_out(node: Node) -> Rows | None:
-    """Return the rows of a sum, product or multiple of matrices; None for other trees or sizes that do not match."""
+    """Return the rows of a matrix, or of a sum, product or multiple of matrices.
+
+    Return None for other trees, and if the sizes of the matrices do not fit.
+    """
     if not isinstance(node, Apply) or "matrix" not in heads(node):
         return None
     if node.head == "matrix":

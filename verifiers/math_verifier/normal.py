@@ -90,7 +90,7 @@ def normal(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """Return ``text`` after removing LaTeX layout commands and unifying equivalent commands."""
+    """Return ``text`` without LaTeX layout commands, and with one spelling for equivalent commands."""
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
     if "\\," in text or "\\!" in text or "\\;" in text or "{,}" in text:
@@ -123,7 +123,7 @@ def _vulgar(match: re.Match[str]) -> str:
 
 
 def _money(text: str) -> str:
-    """Return ``text`` after removing dollar signs that delimit formulas. A dollar sign for money becomes ``\\$``."""
+    """Return ``text`` without the dollar signs that delimit formulas. A dollar sign for money becomes ``\\$``."""
     text = text.replace("$$", " ")
     bare = re.sub(r"\\\$", "", text)
     if bare.count("$") == 1 and re.search(r"(?<!\\)\$\s*-?\d", text):
@@ -139,12 +139,12 @@ def _money(text: str) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Return ``text`` after removing the spaces in numbers such as ``1 234 567``."""
+    """Return ``text`` without the spaces in numbers such as ``1 234 567``."""
     return _SPACED.sub(lambda m: m[0].replace(" ", ""), text) if " " in text else text
 
 
 def _strip(text: str) -> str:
-    """Return ``text`` after removing surrounding quotation marks and spaces, and final punctuation."""
+    """Return ``text`` without surrounding quotation marks, surrounding spaces and final punctuation."""
     text = _unquoted(text)
     while text and text[-1] in ".,;:!?" and not _final_mark_counts(text):
         text = _unquoted(text[:-1])

@@ -102,7 +102,7 @@ def _progression(match: re.Match[str]) -> str:
 
 
 def _inward(text: str) -> str:
-    """Return French intervals (``]0, 1[``) in English form. If any part is not such an interval, return ``text``."""
+    """Return a union of French intervals (``]0, 1[``) in English form. Return other texts unchanged."""
     parts = re.split(r"(\\cup)", text)
     intervals = [_OUTWARD.fullmatch(part.strip()) for part in parts[::2]]
     if not all(intervals):

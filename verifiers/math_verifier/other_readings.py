@@ -1,4 +1,6 @@
-r"""Other readings of an answer that differs from the reference. If one of them is equal, the answer is undecided.
+r"""Other readings of an answer that differs from the reference.
+
+If another reading equals the reference, the answer is undecided.
 
 For example, ``7!`` may be an exclamation, ``2.000`` may be 2000, ``1,2`` may be 1.2, and 2 dozen are 24. ``\log`` may
 have the base 10, and the ``-`` in ``Answer - 7`` may be a dash.
@@ -26,7 +28,7 @@ _LOG = regex(r"\\?\blog(?:_\{?10\}?|(?!_))(?![A-Za-z])")
 
 
 def other_readings(text: str) -> Iterator[Node]:
-    """Yield the trees of other readings of an answer."""
+    """Yield the tree of each other reading of the answer ``text``."""
     for other in _spellings(text):
         node = read(other)
         value = stated(other) if isinstance(node, Text) else node

@@ -86,7 +86,7 @@ def _restated(node: Node, tail: str, text: str) -> Node | None:
 
 
 def _compound(text: str) -> Node | None:
-    """Return a quantity in several units (``3 hours 45 minutes``, ``5 feet 6 inches``) as one node, otherwise None."""
+    """Return a quantity in several units (``3 hours 45 minutes``) as one node; None for other texts."""
     parts = _PARTS.findall(text)
     if len(parts) < 2 or not _COMPOUND.fullmatch(text):
         return None
@@ -121,8 +121,8 @@ _COMPOUND = regex(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+)?|$)
 def with_tail(node: Node, tail: str, text: str) -> Node:
     """Combine a value with the words after it (``tail``).
 
-    A unit or a scale such as million is added to the value. A remark is dropped. Otherwise the whole ``text`` becomes a
-    ``Text`` node.
+    A unit or a scale such as million is added to the value. A remark is dropped. If the words are neither, the result
+    is a ``Text`` node with the whole ``text``.
     """
     if tail.startswith(("(", "[")) and _REMARK.match(tail):
         return node

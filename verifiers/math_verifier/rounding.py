@@ -1,10 +1,10 @@
-"""Decides whether two numbers agree, by one of three rounding policies.
+"""Decides whether an answer agrees with a reference number, by one of three rounding policies.
 
 ``strict``               The numbers are equal. If one is a decimal of ten or more digits, a relative difference of at
                          most 1e-9 is accepted.
 ``reference_precision``  If the reference is a decimal, an answer that rounds to the reference is also accepted. So is
-                         an answer of at least three digits to which the reference rounds. For an exact
-                         reference (an integer, a fraction, a root), a correctly rounded answer is undecided.
+                         an answer of at least three digits to which the reference rounds. If the reference is exact
+                         (an integer, a fraction, a root), a correctly rounded answer is undecided.
 ``lenient``              Also accepts any correct rounding to at least three digits, and any answer within 0.5 percent
                          of a decimal reference.
 """
@@ -91,7 +91,7 @@ def _long(value: Real, place: int | None) -> bool:
 
 
 def _artefact(value: Real) -> bool:
-    """Return whether ``value`` is a fraction with so many digits that it probably comes from a double."""
+    """Return whether ``value`` is a fraction with a denominator above 10¹¹. It probably comes from a double."""
     return isinstance(value, Fraction) and value.denominator > 10**11
 
 

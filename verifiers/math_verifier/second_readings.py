@@ -25,7 +25,7 @@ Reading = tuple[Match, Node]  # a match, and the tree of the answer that it is a
 
 
 def second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> Reading | None:
-    """Compare again after a mismatch. Return None if there is no other way to read the two texts."""
+    """Compare an answer that is not equal to the reference again. Return None if neither text has another reading."""
     european_form = _decimal_comma(gold, given, reference, text, terms)
     if european_form is not None:
         return european_form
@@ -102,9 +102,10 @@ def _unlabelled(text: str) -> str | None:
 
 
 def _labelled(gold: Node, given: Node, terms: Terms) -> Reading:
-    """Compare a reference with the labelled values of an answer, such as ``Minimum: 1, Maximum: 3``.
+    """Compare a reference with an answer if one of them has labels, such as ``Minimum: 1, Maximum: 3``.
 
-    If the values are equal only in another order, the match is unclear, because the order may follow the labels.
+    The labels are already removed. If the values are equal only in another order, the match is unclear, because the
+    order may depend on the labels.
     """
     match = compare(gold, given, terms)
     if not match.equal or head(given) != "," or compare(gold, given, replace(terms, problem=IN_ORDER)).equal:

@@ -67,7 +67,7 @@ def _one_value(sentence: str) -> Node | None:
 
 
 def after_equals(text: str) -> Node | None:
-    """Return the right side of the last equation. Return None if there is none, or if a later sentence has a number."""
+    """Return the right side of the last equation; None if there is none, or if a later sentence has a number."""
     at = text.rfind("=")
     if at < 0 or text[at - 1 : at] in ("!", "<", ">"):
         return None

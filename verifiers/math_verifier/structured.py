@@ -64,7 +64,7 @@ def _json_string(text: str, start: int) -> str:
 def _json_escape(text: str, at: int, out: list[str]) -> int:
     """Decode the escape sequence at ``at``, append it to ``out``, and return the position after it.
 
-    An unescaped LaTeX command such as ``\\frac`` does not change.
+    An unescaped LaTeX command such as ``\\frac`` is appended unchanged.
     """
     following = text[at + 1]
     command = re.match(r"\\([A-Za-z]+)", text[at:])

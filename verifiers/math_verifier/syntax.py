@@ -48,7 +48,7 @@ def parse(text: str) -> Parsed:
 
 
 class Grammar(Atoms):
-    """The parser for whole answers. It has one method per grammar level, from lists of relations to powers."""
+    """The parser for whole answers. It has one method per level of the grammar, from lists of relations to powers."""
 
     # lists and relations
 
@@ -258,7 +258,7 @@ class Grammar(Atoms):
         return token.text in ("(", "{", "[") and (token.kind == "sign") and not (token.text == "[" and token.spaced)
 
     def _letters(self, token: Token) -> bool:
-        """Return whether ``token`` may be a factor after a number, as in ``3 x + 1`` or ``5 m``."""
+        """Return whether ``token`` may be a factor after a number and a space, as in ``3 x + 1`` or ``5 m``."""
         return len(token.text) == 1 or token.text in FUNCTIONS or token.text in CONSTANTS
 
     def _mixed_follows(self, whole: Number, token: Token) -> bool:
@@ -298,7 +298,7 @@ class Grammar(Atoms):
         return is_product(word)
 
     def _named(self, token: Token) -> bool:
-        """Return whether capital letters are a name in geometry, such as a segment in ``AB = 4`` or ``NO/BO = 1``."""
+        """Return whether a word in capital letters names a geometric object, such as ``AB`` in ``AB = 4``."""
         following = (
             self.tokens[self.tokens.index(token, self.at) + 1] if token in self.tokens[self.at :] else self.peek(1)
         )

@@ -24,7 +24,7 @@ _TURN = regex(
 def visible(text: str) -> str:
     """Return ``text`` without its thinking and without the text after the end of the turn.
 
-    If thinking has no end mark, only an answer in a tag is kept from the rest of the text. If an end mark has no start
+    Thinking without an end mark extends to the end of the text, or to an ``<answer>`` tag. If an end mark has no start
     mark, all text before it is thinking.
     """
     if "<|channel|>" in text:

@@ -1,4 +1,4 @@
-"""Recognises answers that equal the reference, but do not do what the problem asks for, such as factoring."""
+"""Recognises answers that equal the reference but lack a step that the problem asks for, such as factoring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXPAND = regex(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
 
 
 def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: str) -> str:
-    """Return why an equal answer may still be wrong, or "".
+    """Return why an answer that equals the reference may still be wrong; "" if there is no such reason.
 
     For example, the answer ``x^2 - 1`` does not factor ``x^2 - 1``, and ``55^2`` does not compute ``55^2``. ``4 sin
     100°`` is not simplified if the reference has no trigonometric function.

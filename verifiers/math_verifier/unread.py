@@ -1,4 +1,4 @@
-"""Finds answers without a mark that were read only in part, or that state values of several persons or things."""
+"""Finds answers that the parser read only in part, or that state values of several persons or things."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _option_value(option: str, answer: str, terms: Terms) -> Match:
 
 
 def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms: Terms) -> Match | None:
-    """Compare a reference value with the option whose letter is the answer. Return None if there is no such option."""
+    """Compare a reference value with the option whose letter is the answer; return None if no option has it."""
     given = choices.letter(answer)
     if given is None or _place(given) >= len(listed):
         return None
@@ -150,6 +150,6 @@ def _hour_12(time: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Return ``text`` in normal form, without text commands and braces."""
+    """Return ``text`` in normal form, without text commands such as ``\\text`` and without braces."""
     text = re.sub(r"\\(?:text|mbox|mathrm|textrm)\s*\{([^{}]*)\}", r" \1 ", normal(text))
     return re.sub(r"\s+", " ", text.replace("{", "").replace("}", "")).strip()

@@ -139,7 +139,7 @@ def numeral(text: str) -> int | Fraction | None:
 def _with_part(words: list[str], part: int) -> Fraction | None:
     """Return the value of a fraction in words, such as ``two thirds``, ``half`` or ``one and a half``.
 
-    ``part`` is the denominator; ``words`` are the words before it. The result is None for the ordinal ``third``.
+    ``part`` is the denominator; ``words`` are the words before it. The result is None for an ordinal such as ``third``.
     """
     whole: int | None = 0
     if "and" in words:
@@ -168,7 +168,7 @@ def _counted(words: list[str]) -> int | None:
 
 
 def leading_numeral(text: str) -> int | Fraction | None:
-    """Return the number word at the beginning of the text (5 for ``five apples``), or None."""
+    """Return the value of the number word at the beginning of the text (5 for ``five apples``), or None."""
     words = re.findall(r"[A-Za-z]+", _ADVERB.sub("", text))[:12]
     for count in range(len(words), 0, -1):
         value = numeral(" ".join(words[:count]))

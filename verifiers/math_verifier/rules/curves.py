@@ -1,4 +1,8 @@
-"""Compares equations and inequalities with symbols: by proportional sides, by solutions, and by truth at points."""
+"""Compares equations and inequalities that contain symbols.
+
+Three methods are used: whether both are proportional, whether they have the same solutions, and whether they are true
+at the same points.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def difference(left: Node, right: Node) -> Node:
 def proportional(left: Node, right: Node, signed: bool) -> bool | None:
     """Return whether left = c·right for a constant c ≠ 0 (c > 0 if ``signed``), or None if undecided.
 
-    The decision is based on the coefficients of expressions of degree 1, and on the values of others at fixed points.
+    Expressions of degree 1 are compared by their coefficients, others by their values at fixed points.
     """
     ours, theirs = coefficients(left), coefficients(right)
     if ours and theirs:
@@ -67,9 +71,10 @@ def same_solutions(left: Node, right: Node) -> bool | None:
 
 
 def coefficients(node: Node) -> dict[str, Fraction]:
-    """Return the coefficients of an expression of degree 1 with the constant term as ``""``.
+    """Return {symbol: coefficient} of an expression of degree 1; the constant term has the key "".
 
-    The result is empty for other expressions, and for those with decimals or named constants, which may be rounded.
+    The result is empty for other expressions, and for expressions with decimals or named constants, which may be
+    rounded.
     """
     terms = _terms(node)
     return {} if terms is None or not any(terms[name] for name in terms if name) else terms
@@ -103,7 +108,7 @@ def _added(left: dict[str, Fraction] | None, right: dict[str, Fraction] | None) 
 def _multiplied(
     left: dict[str, Fraction] | None, right: dict[str, Fraction] | None, divide: bool
 ) -> dict[str, Fraction] | None:
-    """Return the product or the quotient, or None if it has not degree 1."""
+    """Return the coefficients of the product or the quotient; None if its degree is not 0 or 1."""
     if left is None or right is None:
         return None
     if right.keys() == {""} and (right[""] or not divide):
@@ -121,9 +126,10 @@ def _ratio(ours: dict[str, Fraction], theirs: dict[str, Fraction]) -> Fraction:
 
 
 def _contained(left: Node, right: Node, names: list[str]) -> bool | None:
-    """Return whether the computed solutions of left = 0 solve right = 0. None: too few solutions, or they disagree.
+    """Return whether the computed solutions of left = 0 solve right = 0.
 
-    Every symbol of ``left`` is the unknown in turn; the others have the values of a fixed point.
+    Return None if there are too few solutions, or if only some of them solve right = 0. Every symbol of ``left`` is the
+    unknown in turn; the others have the values of a fixed point.
     """
     verdicts: list[bool] = []
     for trial in range(1, ENOUGH + 1):
@@ -137,7 +143,7 @@ def _contained(left: Node, right: Node, names: list[str]) -> bool | None:
 
 
 def _solved_by_roots(left: Node, right: Node, name: str, point: Point) -> list[bool]:
-    """Return for each computed root of left = 0 whether it solves right = 0. ``name`` is the unknown."""
+    """Return, for each computed root of left = 0, whether it solves right = 0. ``name`` is the unknown."""
     verdicts: list[bool] = []
     fixed = {other: value for other, value in point.items() if other != name}
     ours, theirs = _substituted(left, fixed), _substituted(right, fixed)
@@ -150,9 +156,9 @@ def _solved_by_roots(left: Node, right: Node, name: str, point: Point) -> list[b
 
 
 def _substituted(node: Node, point: Point) -> Node:
-    """Replace the variables in ``point``, and all parts that depend only on them, by their rational values.
+    """Return ``node`` with the variables of ``point`` replaced by their rational values.
 
-    The result equals ``node`` at every point that extends ``point``, and takes less time to evaluate.
+    Parts that depend only on these variables are evaluated, so the result takes less time to evaluate than ``node``.
     """
     if isinstance(node, Symbol) and type(point.get(node.name)) in EXACT:
         return Number(point[node.name])

@@ -60,7 +60,10 @@ def equal_at_points(reference: Node, candidate: Node) -> bool | None:
 
 
 def _differ_by_a_constant(reference: Node, candidate: Node) -> bool | None:
-    """Return whether two expressions differ only by a constant, which a constant of integration can absorb."""
+    """Return whether the difference of two expressions is constant, so that their constants of integration may differ.
+
+    Return None if the expressions have too few values at the fixed points.
+    """
     names = symbols(reference) | symbols(candidate)
     for region in REGIONS[:3]:
         gaps = []
@@ -77,8 +80,8 @@ def _differ_by_a_constant(reference: Node, candidate: Node) -> bool | None:
 def _equal_at(reference: Node, candidate: Node, names: frozenset[str], region: int, trial: int) -> bool | None:
     """Return whether two expressions agree at one point, or None if undecided.
 
-    Different complex values are undecided, because roots and logarithms may use different branches. They are compared
-    only if the expressions contain the imaginary unit.
+    Different complex values are undecided, because roots and logarithms may use different branches. If the expressions
+    contain the imaginary unit, different complex values are unequal.
     """
     point = sample(names, region, trial)
     ours, theirs = value_at(reference, point, region), value_at(candidate, point, region)
@@ -103,9 +106,9 @@ def rename(node: Node, names: dict[str, str]) -> Node:
 def _renamed(reference: Node, candidate: Node, terms: Terms) -> Match | None:
     """Return the match of two expressions that are equal after letters are renamed, otherwise None.
 
-    Letters that the problem does not use are interchangeable, because they stand for any number. If the problem is not
-    known, only letters that usually stand for any integer are interchangeable. Letters that the problem uses are not
-    interchangeable.
+    If the problem does not use the renamed letters, they stand for any number, and the match is equal. If the problem
+    is not known, this holds only for letters that usually stand for any integer. In all other cases the match is
+    unclear.
     """
     ours = sorted(symbols(reference) - symbols(candidate) - CONSTANTS.keys())
     theirs = sorted(symbols(candidate) - symbols(reference) - CONSTANTS.keys())

@@ -56,7 +56,10 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def _only_member(node: Node, other: str) -> Node | None:
-    """Return the tuple in a set of one tuple, such as ``{(1, 2)}``, if the other side is not a set; otherwise None."""
+    """Return the tuple of a set of one tuple, such as ``{(1, 2)}``. Return None if the other side is a set too.
+
+    Return None also for all other trees. ``other`` is the head of the other side.
+    """
     if head(node) != "{}" or other in ("{}", ",") or len(node.args) != 1:  # type: ignore[union-attr]
         return None
     return node.args[0] if head(node.args[0]) == "()" else None  # type: ignore[union-attr]
@@ -65,7 +68,7 @@ def _only_member(node: Node, other: str) -> Node | None:
 def _grouped(node: Node, other: Node) -> Node:
     """Return ``p = 2, q = 3, p = 3, q = 2`` as two tuples, and ``(p, q) = (2, 3), (3, 2)`` without the names.
 
-    Other trees do not change. Names are grouped only if ``other`` has tuples.
+    Other trees are returned unchanged. Named values become tuples only if ``other`` has tuples.
     """
     if head(node) != ",":
         return node
@@ -85,7 +88,7 @@ def _grouped(node: Node, other: Node) -> Node:
 
 
 def _without_names(node: Node) -> Node:
-    """Return the tuple of ``(x, y) = (2, 3)``. Other trees do not change."""
+    """Return the tuple of values of ``(x, y) = (2, 3)``. Return other trees unchanged."""
     if isinstance(node, Apply) and node.head == "=" and head(node.args[0]) == head(node.args[-1]) == "()":
         return node.args[-1]
     return node
@@ -94,7 +97,7 @@ def _without_names(node: Node) -> Node:
 def _one_against_many(
     reference: Node, candidate: Node, ours: tuple[Node, ...], theirs: tuple[Node, ...], terms: Terms, same: Same
 ) -> Match:
-    """Compare a single value with a collection. They match if every item of the answer equals the reference value."""
+    """Compare a single value with a collection. They are equal if every item of the answer is the reference value."""
     if len(ours) == 0 or len(theirs) == 0:
         values = ours or theirs
         if all(is_value(value) for value in values):
@@ -116,12 +119,12 @@ def _one_against_many(
 
 
 def _names(items: tuple[Node, ...]) -> dict[Node, Node]:
-    """Return the values of items such as ``x = 5`` by their names. Items without a name are left out."""
+    """Return {name: value} for items such as ``x = 5``. Items without a name are left out."""
     return {item.args[0]: item.args[-1] for item in items if isinstance(item, Apply) and item.head == "="}
 
 
 def _other_count(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Return the match of two collections of different length. They differ if every item of both is a plain value."""
+    """Return the match of two collections of different length. It is unclear if an item is not a plain value."""
     ours, theirs = _members(reference), _members(candidate)
     if not all(_is_plain(item) for item in (*ours, *theirs)):
         return Unclear("different numbers of values that are not all plain")
@@ -175,7 +178,10 @@ def _other_brackets(reference: Node, candidate: Node, terms: Terms, same: Same) 
 
 
 def _are_intervals(nodes: tuple[Node, Node], terms: Terms) -> bool:
-    """Return whether two pairs must be intervals: half open, with an infinite end, or asked for by the problem."""
+    """Return whether two pairs must be intervals.
+
+    This is so if one is half open, if one has an infinite end, or if the problem asks for a set of real numbers.
+    """
     if any(not isinstance(node, Apply) or node.head == "{}" or len(node.args) != 2 for node in nodes):
         return False
     endless = any(part == Symbol("infty") for node in nodes for part in walk(node))

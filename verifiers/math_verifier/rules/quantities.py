@@ -121,7 +121,11 @@ def _degrees(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _units(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Compare quantities with units. A quantity that was looked up may have fewer digits than the reference."""
+    """Compare quantities with units.
+
+    A quantity that is not computed from numbers of the problem may be looked up with more or fewer digits. If only the
+    number of digits differs, the match is unclear.
+    """
     match = _quantities(reference, candidate, terms, same)
     if match.equal is False and terms.rounding != "strict" and not terms.computed:
         asked, given = units.split(reference), units.split(candidate)

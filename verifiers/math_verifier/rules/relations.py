@@ -76,8 +76,8 @@ def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
 def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     """Compare a reference that is a value with an answer that is an equation.
 
-    The last side of the equation is compared, as in ``6!/2 = 360`` or ``x = 5``. An equation such as ``x - 3z = 0``
-    does not state the value 0.
+    The last side of the equation is compared, as in ``6!/2 = 360`` or ``x = 5``. An unsolved equation such as
+    ``x - 3z = 0`` does not state the value 0.
     """
     sides = candidate.args  # type: ignore[union-attr]
     last = sides[-1]
@@ -95,7 +95,7 @@ def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Sam
 
 
 def _may_be_meant(equation: Node, value: Node, terms: Terms, same: Same) -> bool:
-    """Return whether ``value`` is a side of ``equation``, or its solution if the equation has one unknown."""
+    """Return whether ``value`` is a side of ``equation``, or its solution if it has exactly one unknown."""
     sides = _sides(equation)
     if any(same(side, value, terms).equal for side in sides):
         return True
@@ -183,7 +183,7 @@ _COORDINATES = frozenset("xyz")
 
 
 def _with_same_arguments(reference: Node, candidate: Node) -> Node:
-    """Return ``f(z) = z`` as ``f(x) = x`` if the reference has ``f(x)``: the names of arguments do not matter."""
+    """Return ``candidate`` with the argument names of ``reference``: ``f(z) = z`` becomes ``f(x) = x``."""
     ours, theirs = _sides(reference)[0], _sides(candidate)[0]
     if head(ours) != "call" or head(theirs) != "call":
         return candidate

@@ -68,7 +68,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 
 def _to_many_digits(reference: Node, candidate: Node) -> Match:
-    """Compare two values with 50 digits. Their double-precision values already agree to nine digits."""
+    """Compare two expressions with 50 digits, because doubles agree to nine digits and cannot decide."""
     field = digits()
     try:
         ours, theirs = (field.enter(evaluate(node, None, field)) for node in (reference, candidate))

@@ -77,7 +77,7 @@ class Terms:
         return len(_NUMERAL.findall(self.problem)) > 1
 
     def uses(self, letter: str) -> bool:
-        """Return whether the problem uses ``letter`` as a variable in a formula, so that it is not a unit."""
+        """Return whether the problem uses ``letter`` as a variable in a formula. Then it is not a unit."""
         return bool(
             re.search(
                 rf"\$[^$]{{0,200}}(?<![A-Za-z\\{{]){re.escape(letter)}(?![A-Za-z}}])[^$]{{0,200}}\$", self.problem
@@ -117,7 +117,7 @@ class Unclear:
 
 @dataclass(frozen=True, slots=True)
 class Doubt(Unclear):
-    """The answer is undecided, and a computation cannot decide it, for example because it states two values."""
+    """The answer is undecided, and SymPy cannot decide it either, for example because the answer states two values."""
 
 
 Match: TypeAlias = Equal | Different | Unclear
