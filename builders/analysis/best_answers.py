@@ -42,7 +42,7 @@ class BestAnswer(TypedDict):
 def best_answers(run: Path, top: int = 1, query_id: str | None = None) -> Iterator[list[BestAnswer]]:
     """Yield the ``top`` best answers of each query, or only of the query ``query_id``, best first.
 
-    A query without a complete answer gives an empty list.
+    A query without a usable answer gives an empty list.
     """
     for row in nested(parts_of(run)):
         if query_id in (None, row["query_id"]):
@@ -50,7 +50,10 @@ def best_answers(run: Path, top: int = 1, query_id: str | None = None) -> Iterat
 
 
 def best_of_row(row: Row, top: int = 1) -> list[BestAnswer]:
-    """Return the ``top`` best answers of one query, best first. Answers that were cut off are not used."""
+    """Return the ``top`` best answers of one query, best first.
+
+    Answers that are empty, cut off or not teachable for another reason (``pairing.rules``) are left out.
+    """
     query, judged = query_from_row(row), judged_from_row(row)
     ordered = sorted((one for one in judged if teachable(one, RULES)), key=_key)
     keys = [_key(one)[:2] for one in ordered]

@@ -243,7 +243,7 @@ class _GreedyPass:
             self._rows.extend((float(greedy.right), best, greedy.seconds or 0.0, seconds))
 
     def compare(self, *, resamples: int, seed: int) -> GreedyComparison | None:
-        """Return the comparison; None if the run has no greedy candidates."""
+        """Return the comparison; None if no query has both a greedy candidate and a sample with a reward."""
         if not self._rows:
             return None
         before, after, one, all_samples = np.frombuffer(self._rows).reshape(-1, 4).T

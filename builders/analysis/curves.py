@@ -79,7 +79,10 @@ class CurvesOverK:
 
 
 def curves_of_pool(pool: Pool, ks: Sequence[int], seed: int) -> dict[str, Floats]:
-    """Return the curves by name (queries × values of k). A row is NaN if a candidate lacks the data."""
+    """Return the tables (queries × values of k) of all curves, by name.
+
+    A row is NaN if a candidate of its query lacks the data.
+    """
     right = pool.numbers(lambda one: one.right)
     rewards, seconds = pool.numbers(lambda one: one.reward), pool.numbers(lambda one: one.seconds)
     scored, n, passes = complete(rewards), right.shape[1], right.sum(axis=1).astype(int)

@@ -16,7 +16,11 @@ SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "split
 
 
 class RatesJson(TypedDict):
-    """Rates of all queries or of one split, from 0 to 1; a rate is None if it cannot be computed for any query."""
+    """Rates of all queries or of one split, from 0 to 1; a rate is None if it cannot be computed for any query.
+
+    ``first`` is the pass rate of candidate 0. ``best_of_n`` is the share of queries with at least one pass. ``picked``
+    is the accuracy of the sample with the highest reward. ``coverage`` is the share of queries with all n samples.
+    """
 
     queries: int
     candidates: int
@@ -30,7 +34,10 @@ class RatesJson(TypedDict):
 
 
 class IndexJson(TypedDict):
-    """The number of candidates with one index, the number of passes, and the pass rate. See ``QueryRecord.draws``."""
+    """Counts of the candidates with one index: all of them, and those that pass; and their pass rate.
+
+    The counts use first draws (see ``QueryRecord.draws``).
+    """
 
     records: int
     verified: int
@@ -77,7 +84,7 @@ class ModelCostJson(TypedDict):
 
 
 class CostJson(TypedDict):
-    """Cost, tokens and time of all attempts of the candidates.
+    """Cost and tokens of all attempts of the candidates, and the mean time per candidate in use.
 
     ``usd`` is the whole cost in dollars. It is the sum of ``answers_usd`` (with simulated tools) and ``judging_usd``
     (judges and rewards), and None if no cost is known.

@@ -1,7 +1,7 @@
 """Compares the judge of a run with the second opinions of an audit: agreement, calibration and biases.
 
-``bestofn audit`` prints the report. The labels are the opinions of a person or of another verifier. Verdicts of other
-verifiers are not counted.
+``bestofn audit`` prints the report. Only the verdicts that a judge gave are compared. The labels are the opinions of a
+person or of another verifier.
 """
 
 from __future__ import annotations

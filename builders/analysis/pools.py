@@ -22,7 +22,7 @@ QUERIES_AT_ONCE = 512
 class Pool(NamedTuple):
     """Queries with the same number of candidates.
 
-    ``places`` are their indices in the sequence that ``pools_of`` got.
+    ``places`` are the indices of the queries in the argument of ``pools_of``.
     """
 
     places: Sequence[int]
@@ -52,12 +52,15 @@ def pools_of(queries: Sequence[Sequence[CandidateRecord]]) -> Iterator[Pool]:
 
 
 def complete(table: Floats) -> Flags:
-    """Return which rows have no NaN."""
+    """Return one flag per row of ``table``: whether the row has no NaN."""
     return np.logical_not(np.isnan(table).any(axis=1))
 
 
 def over_k(ks: Sequence[int], rows: Flags, values: Callable[[int], Floats]) -> Floats:
-    """Return the ``values`` for each k (queries × values of k). Rows that ``rows`` does not mark are NaN."""
+    """Return a table (queries × values of k) with the column ``values(k)`` for each k.
+
+    Rows whose flag in ``rows`` is False are NaN.
+    """
     if not rows.any():
         return np.full((len(rows), len(ks)), np.nan)
     return np.where(rows[:, None], np.stack([values(k) for k in ks], axis=1), np.nan)

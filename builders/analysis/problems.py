@@ -76,7 +76,7 @@ def missing_share(figures: RunFigures) -> float:
 
 
 def missing_reward_share(figures: RunFigures) -> float:
-    """Return the share of candidates with an answer for which the reward raised an error, from 0 to 1.
+    """Return the share of all candidates that have no reward because the reward raised an error, from 0 to 1.
 
     Rewards that are missing because of the data, for example without a reference, do not count.
     """
@@ -237,7 +237,7 @@ def _no_pairs(figures: RunFigures) -> Iterator[Problem]:
 
 
 def _remedy_of_no_pairs(figures: RunFigures, mix: str) -> str:
-    """Return what to do if most queries are of the kind ``mix`` and no query has a pair."""
+    """Return what to do if no query has a pair. ``mix`` is the most frequent kind of query (see ``mix_of``)."""
     if _has_pairing(figures, "delta"):
         return NO_DELTA
     if _has_pairing(figures, "west_of_n") and mix != "no verdict of pass or fail":
@@ -266,7 +266,7 @@ def _length_bias(figures: RunFigures) -> Iterator[Problem]:
 
 
 def _remedy_of_bias(figures: RunFigures, side: str) -> str:
-    """Return which pairing has less length bias. ``length_balanced`` needs a pass and a fail per query."""
+    """Return which pairing has less length bias. ``side`` is the side that is chosen more often: longer or shorter."""
     unverified = figures.pairs.unverified if figures.pairs else {}
     if not unverified:
         return "pairs=length_balanced makes pairs without this bias; no request is sent again."

@@ -66,7 +66,7 @@ class CandidateRecord(NamedTuple):
 
     @property
     def decided_by(self) -> str:
-        """The verifier that decided, and its method."""
+        """The name of the verifier that decided, with its method."""
         return f"{self.verifier} · {self.method}" if self.method else self.verifier
 
     @property
@@ -93,7 +93,7 @@ class CandidateRecord(NamedTuple):
 class QueryRecord(NamedTuple):
     """One query with its candidates, sorted by index.
 
-    ``draws`` has the first draw of each candidate: the first attempt that did not fail. It differs from ``candidates``
+    ``draws`` has the first draw of each candidate: its first attempt with an answer. It differs from ``candidates``
     only after ``bestofn regenerate``. ``attempts`` has all attempts, including those that a later attempt replaced.
     """
 
@@ -206,7 +206,10 @@ def _first_draws(records: Sequence[CandidateRecord]) -> Iterator[CandidateRecord
 
 
 def _as_first_drawn(record: CandidateRecord, row: TableRow) -> CandidateRecord:
-    """Return ``record`` with the verdict of its first draw, which has no row of its own. The reward is unknown."""
+    """Return ``record`` with the verdict of the candidate's first draw, whose own row is not in the table.
+
+    The reward of the first draw is not known.
+    """
     first = row.first_status
     if first is None or not row.attempt or first == "error":
         return record

@@ -22,7 +22,7 @@ KEYS = {"query_id": str, "index": int, "answer_hash": str, "mark": str, "note": 
 
 @dataclass(frozen=True, slots=True)
 class ReportMarks:
-    """The marks about answers of the run. ``others`` is the number of marks about other answers."""
+    """The marks that belong to answers of the run. ``others`` counts the marks that belong to other answers."""
 
     marks: Sequence[JsonObject]
     others: int

@@ -63,7 +63,7 @@ class Pool(NamedTuple):
 
     @property
     def scored(self) -> list[tuple[float, float]]:
-        """For each candidate with a reward: (rank of its reward, share of passes among the candidates of this rank)."""
+        """One tuple per candidate with a reward: the rank of the reward, and the share of passes at this rank."""
         return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
 
 
@@ -101,7 +101,7 @@ class QueryKind(NamedTuple):
 
 
 def mix_of(query: QueryRecord) -> str:
-    """Return which verdicts the candidates of ``query`` got; a key of ``analysis.problems.REMEDIES``."""
+    """Return the kind of ``query`` by the verdicts of its candidates: a key of ``analysis.problems.REMEDIES``."""
     outcomes = {candidate.outcome for candidate in query.candidates}
     if {"pass", "fail"} <= outcomes:
         return "passes and fails"
@@ -344,5 +344,5 @@ def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
 
 
 def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
-    """Return the mean of ``values`` weighted by ``counts``, without NaN; None if every value is NaN."""
+    """Return the mean of ``values``, weighted by ``counts``. NaN values are ignored; None if every value is NaN."""
     return share(float(np.nansum(values * counts)), int(counts[~np.isnan(values)].sum()))

@@ -17,7 +17,7 @@ STYLE = """
 
 
 class Plot(NamedTuple):
-    """One plot: its file name with no extension, its description (``about``) and its SVG text."""
+    """One plot: its file name without extension, its description (``about``) and its SVG text."""
 
     name: str
     about: str
@@ -35,7 +35,10 @@ def write(folder: Path, figures: RunJson) -> dict[str, str]:
 
 
 def plots(figures: RunJson) -> list[Plot]:
-    """Return the plots that have more than one point."""
+    """Return the plots of pass@k and of the verified share by candidate index.
+
+    A plot with fewer than two points is left out.
+    """
     drawn: list[Plot] = []
     curve = figures["pass_at"]
     shares = [(float(index), row["rate"]) for index, row in figures["by_index"].items() if row["rate"] is not None]

@@ -117,7 +117,10 @@ def source_datasets(described: Row) -> list[str]:
 
 
 def sources(described: Row) -> list[dict[str, str]]:
-    """Return name, license and URL ("" if it is not a dataset of the Hub) of the source of the queries."""
+    """Return the source of the queries as a list with one entry: name, license and URL.
+
+    The URL is "" if the source is not a dataset of the Hub.
+    """
     node, ids = source_nodes(described.get("config") or {})[-1], source_datasets(described)
     kind = _target(node) or "a source without a name"
     return [
@@ -130,7 +133,7 @@ def sources(described: Row) -> list[dict[str, str]]:
 
 
 def screening(described: Row) -> dict[str, object] | None:
-    """Return how the queries were compared with held-out sets; None if they were not."""
+    """Return the settings that compared the queries with held-out sets; None if the run has no such screening."""
     from bestofn.builders.sources.screened import Screened
 
     for node in source_nodes(described.get("config") or {}):

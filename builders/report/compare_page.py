@@ -39,7 +39,10 @@ class ComparedRow(NamedTuple):
 
 
 def page(before: Side, after: Side, comparison: Comparison, shown: Iterable[tuple[Row, Row]]) -> str:
-    """Return the page. ``shown`` has the nested rows of both runs for each query in the query browser."""
+    """Return the page that compares two runs.
+
+    ``shown`` has the nested rows of both runs for each query in the query browser.
+    """
     first, second = itertools.tee(shown)
     parts = Parts.of((row for row, _ in first), (row for _, row in second))
     names = (before.name, after.name)
@@ -52,7 +55,10 @@ def page(before: Side, after: Side, comparison: Comparison, shown: Iterable[tupl
 
 
 def joined(first: Iterable[Row], second: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield the rows of the queries in both runs. Few rows are in memory if both runs have about the same order."""
+    """Yield (row of ``first``, row of ``second``) for each query that both have.
+
+    Few rows are in memory if both have about the same order.
+    """
     waiting: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
     sides = [iter(first), iter(second)]
     left = [0, 1]

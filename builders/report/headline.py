@@ -46,7 +46,7 @@ def over_budget(manifest: Row) -> str:
 
 
 def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one line each about failed attempts and repaired replies, with the counts by cause."""
+    """Yield a line about failed attempts and a line about repaired replies, each with the counts by cause."""
     if failed := spending.get("failures"):
         yield f"{sum(failed.values()):,} attempts to get a reply failed, retries included: {_listed(failed)}."
     if repaired := spending.get("repaired"):

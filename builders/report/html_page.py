@@ -116,7 +116,7 @@ def embedded_json(value: object) -> Markup:
 
 
 def facts_html(manifest: Row) -> Markup:
-    """Return the line of settings and facts below the title of a page."""
+    """Return the line below the title of a page, with settings and facts of the run."""
     return fragment("report_facts.html", facts=_facts(manifest))
 
 
@@ -149,7 +149,7 @@ def details_html(figures: RunFigures) -> Markup:
 
 
 def figure_of(title: str, chart: str) -> tuple[str, Markup]:
-    """Return a chart for ``report_charts.html``."""
+    """Return (title, chart) for the template ``report_charts.html``. The template does not escape the chart."""
     from markupsafe import Markup
 
     return title, Markup(chart)
@@ -292,5 +292,5 @@ def _bounds(point: CurvePoint) -> str:
 
 
 def queries_note(queries: int, shown: int) -> str:
-    """Return which queries are in the query browser."""
+    """Return the note of the query browser: whether it has all queries or an even sample of them."""
     return f"all {shown:,} queries" if shown == queries else f"an even sample of {shown:,} of {queries:,} queries"

@@ -221,7 +221,10 @@ def _check_worth(figures: RunFigures, run: Path) -> None:
 
 
 def _check_credentials(folder: Path, checks: PushChecks) -> None:
-    """Raise ``SourceError`` if a file in ``folder`` contains a credential."""
+    """Raise ``SourceError`` if a file in ``folder`` contains a credential, or text that looks like an API key.
+
+    With ``allow_key_like_text``, text that only looks like a key is accepted.
+    """
     leaks = [leak for leak in leaks_in(folder) if leak.kind == OWN or not checks.allow_key_like_text]
     if not leaks:
         return

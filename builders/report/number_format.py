@@ -50,14 +50,14 @@ def dollars(value: float | None) -> str:
 
 
 def judge_text(use: JudgeUseJson) -> str:
-    """Return how often the judge was asked, as a sentence; "" if it was never asked."""
+    """Return on how many candidates the judge was asked, decided and failed; "" if it was never asked."""
     if not use["asked"]:
         return ""
     return f"asked about {use['asked']:,} candidates, decided {use['decided']:,}, failed {use['failed']:,}."
 
 
 class AuditRow(NamedTuple):
-    """One second opinion as text: the rates of wrong fails and passes, and the numbers of audited verdicts."""
+    """One second opinion as text: the rates of wrong fails and passes, and how many audited verdicts it decided."""
 
     source: str
     false_fail: str

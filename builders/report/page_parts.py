@@ -39,13 +39,13 @@ class PageEntry(QueryEntry):
 
 
 class IndexEntry(TypedDict):
-    """One entry of the list of queries, with the fields that its filters use. ``title`` is safe HTML.
+    """One query in the list of queries, with the fields that its filters use. ``title`` is safe HTML.
 
     ``outcomes`` has one letter per candidate: p, f, a or e. ``flags`` may have these letters:
 
     - P: a candidate is in a pair. R: a candidate is a refusal.
-    - D: the reward prefers a fail to a pass.
-    - U, W: more or fewer candidates pass in the second run.
+    - D: the highest score of a fail is above the highest score of a pass.
+    - U, W: the pass rate is higher or lower in the second run.
     """
 
     id: str

@@ -21,9 +21,10 @@ SHOWN_CASES = 8
 
 
 class CandidateEntry(TypedDict):
-    """One candidate. ``report_page.js`` uses these key names. ``html``, ``thinking`` and ``why`` are safe HTML.
+    """One candidate of a query in the query browser. ``report_page.js`` uses these key names.
 
-    ``hash`` identifies the answer, so that a person's mark is not shown for another answer.
+    ``html``, ``thinking`` and ``why`` are safe HTML. ``hash`` identifies the answer, so that a person's mark is not
+    shown for another answer.
     """
 
     i: int
@@ -44,7 +45,7 @@ class CandidateEntry(TypedDict):
 
 
 class QueryEntry(TypedDict):
-    """One query with its candidates; ``title``, ``prompt`` and ``reference`` are safe HTML."""
+    """One query of the query browser, with its candidates. ``title``, ``prompt`` and ``reference`` are safe HTML."""
 
     id: str
     split: str
@@ -55,7 +56,7 @@ class QueryEntry(TypedDict):
 
 
 def query_entry(row: Row) -> QueryEntry:
-    """Return the entry of one query from its nested row."""
+    """Return the entry of one query, made from its nested row."""
     chosen = {pair["chosen"] for pair in row["pairs"]}
     rejected = {pair["rejected"] for pair in row["pairs"]}
     judged = zip(row["candidates"], row["verdicts"], row["scores"], strict=True)

@@ -34,7 +34,7 @@ def _accuracy_over_k(figures: RunFigures) -> str:
 
 
 def accuracy_lines(figures: RunFigures, of_run: str = "") -> list[charts.Line]:
-    """Return the curves of pass@k and best of k. ``of_run`` is added at the end of their names."""
+    """Return the curves of pass@k and of best of k. ``of_run`` is added to the names of the curves."""
     curve = figures.pass_at()
     best = [point for k in curve if (point := figures.best_of(k.k))]
     return [_line(f"pass@k{of_run} (an oracle chooses)", curve), _line(f"best of k{of_run} (the reward chooses)", best)]

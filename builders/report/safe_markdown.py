@@ -78,7 +78,7 @@ def title(text: str) -> str:
 
 
 def explained(text: str) -> str:
-    r"""Convert an explanation to safe HTML. A quoted answer in LaTeX, as in ``'6\\\\text{ m}'``, is a formula."""
+    r"""Convert an explanation to safe HTML. A quoted answer in LaTeX, as in ``'6\\text{ m}'``, becomes a formula."""
     if "\\" not in text and "{" not in text:  # no LaTeX
         return html.escape(text)
     parts: list[str] = []

@@ -40,7 +40,7 @@ def score_rows(found: ScoreAnalysis) -> ScoreTable:
 
 
 def score_charts(found: ScoreAnalysis) -> dict[str, str]:
-    """Return the chart of the score over k. If there is a gold reward, a second chart shows both scores over k."""
+    """Return the chart of the mean score over k, by title. With a gold reward, the chart has a second line for it."""
     steps = found["steps"]
     band = [(step["low"], step["high"]) for step in steps]
     drawn = [Line("reward", [(float(step["k"]), step["score"]) for step in steps], band)]

@@ -57,7 +57,7 @@ def apply_stage(
 
 
 def delete_cached(cache_file: Path) -> None:
-    """Delete the cached result of a stage."""
+    """Delete the cached result of a stage and its checksum."""
     cache_file.unlink(missing_ok=True)
     _checksum_of(cache_file).unlink(missing_ok=True)
 

@@ -145,7 +145,7 @@ def estimate(
 
 @dataclass
 class _Sum:
-    """The sum of the planned calls of one role with one model."""
+    """The planned calls of one role (such as ``verifier``) with one model, added up over the queries."""
 
     sampler: Sampler
     expected: int = 0

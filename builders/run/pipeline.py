@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 
 class ConfiguredStage(NamedTuple):
-    """A stage, and the part of its settings that changes its result."""
+    """One stage of the run. ``settings`` are those of its settings that change its result."""
 
     stage: Stage
     settings: object

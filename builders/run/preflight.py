@@ -125,7 +125,10 @@ async def _through(stages: Sequence[Stage], row: Row) -> Row:
 
 
 def failure_of(row: Row) -> Failure | None:
-    """Return the failure of the verifier or the reward on all answers of ``row``; None if one answer is judged."""
+    """Return the failure of the verifier or the reward on all answers of ``row``.
+
+    Returns None if at least one answer is judged.
+    """
     answered = [place for place, candidate in enumerate(row["candidates"]) if not candidate["error"]]
     verdicts = [verdict_from_row(verdict) for verdict in row.get("verdicts") or ()]
     if answered and verdicts and all(_is_failed(verdicts[place]) for place in answered):

@@ -33,7 +33,10 @@ Scales = dict[str, tuple[float, float]]
 
 @runtime_checkable
 class NeedsScales(Protocol):
-    """A reward that combines values on scales of the whole run."""
+    """A reward that combines several rewards, and first brings their values to one scale.
+
+    ``scales`` has the mean and the standard deviation of each reward over the run.
+    """
 
     scales: Scales
 

@@ -41,7 +41,7 @@ def table_of_columns(columns: Iterable[Sequence[object]], features: Features) ->
 
 
 def from_table(table: RecordBatch, features: Features) -> list[dict[str, Any]]:
-    """Convert a table or record batch with these ``features`` to rows."""
+    """Convert a table or record batch with these ``features`` to one dict per row."""
     rows = table.to_pylist()
     decode = _struct_decoder({name: decode for name in features if (decode := _decoder(features[name]))})
     return rows if decode is None else list(map(decode, rows))

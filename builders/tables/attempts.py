@@ -1,4 +1,4 @@
-"""The attempts of a candidate that are not in use: ``bestofn regenerate`` has replaced them, or has not used them.
+"""The attempts of a candidate that are not in use: ``bestofn regenerate`` replaced them, or found no improvement.
 
 ``run.regenerate`` stores them in ``detail["history"]``. The candidates table has one row for each of them.
 """
@@ -50,7 +50,7 @@ def history_of(candidate: Row) -> list[JsonObject]:
 
 
 def other_attempts(candidate: Row) -> Iterator[Attempt]:
-    """Yield the attempts of a candidate that are not in use, oldest first."""
+    """Yield the attempts in the history of a candidate, oldest first."""
     shared = {name: value for name, value in _detail(candidate).items() if name == "adaptive"}
     for past in history_of(candidate):
         response = {name: past.get(name) for name in RESPONSE}
@@ -89,7 +89,7 @@ def refused_attempt(now: Attempt) -> Attempt | None:
 
 
 def first_outcome(candidate: Row, verdict: Row) -> str:
-    """Return the outcome of the attempt that counts for a candidate: its first draw."""
+    """Return the outcome of the first draw of a candidate, which counts towards pass@k."""
     if not history_of(candidate):
         return verdict["outcome"]
     attempts = {past["attempt"]: (past["error"], past["verdict"]["outcome"]) for past in history_of(candidate)}

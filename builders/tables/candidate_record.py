@@ -17,7 +17,7 @@ CLUSTER_CHARS = 80  # longer canonical answers are replaced by a digest
 
 @dataclass(slots=True)
 class CandidateRecord:
-    """One candidate, with all values from which its columns are computed."""
+    """One attempt of a candidate, with all values from which the columns of its row are computed."""
 
     query: QueryRow
     settings: TableSettings
@@ -42,7 +42,7 @@ class CandidateRecord:
 
 
 def candidate_records(query: QueryRow, settings: TableSettings) -> Iterator[CandidateRecord]:
-    """Yield one record per attempt of each candidate of ``query``: first those not in use, then the one in use."""
+    """Yield one record per attempt of each candidate: first the attempts not in use, then the one in use."""
     first_with: dict[str, int] = {}
     for now, rank, trace in zip(map(Attempt._make, query.aligned()), query.ranks, query.traces, strict=True):
         index = now.candidate["index"]
@@ -61,7 +61,10 @@ def _record(
     rank: int | None = None,
     duplicate_of: int | None = None,
 ) -> CandidateRecord:
-    """Return the record of one attempt; without a ``rank``, the attempt is not in use."""
+    """Return the record of one attempt. Without a ``rank``, the attempt is not in use.
+
+    ``duplicate_of`` is the index of the first candidate with the same messages.
+    """
     candidate, verdict, score = attempt
     detail: JsonObject = verdict["detail"] or EMPTY
     own: JsonObject = candidate["detail"] or EMPTY
@@ -96,7 +99,7 @@ def completeness(one: CandidateRecord) -> float:
 
 
 def judge_failed(one: CandidateRecord) -> bool:
-    """Return whether a judge was asked and gave no verdict."""
+    """Return whether a judge was asked about the candidate and gave no verdict."""
     no_verdict = "judge_model" in one.detail and one.verdict["outcome"] == "error"
     return bool(one.detail.get("llm_judge_failed") or no_verdict)
 

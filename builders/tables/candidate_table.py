@@ -1,6 +1,6 @@
 """Finds the files of a published ``candidates`` table and reads its columns in batches.
 
-``analysis.query_records`` groups these rows by query. ``bestofn voice`` and ``bestofn compare`` use this module.
+``analysis.query_records`` groups the rows by query. ``bestofn voice`` and ``bestofn compare`` use this module.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _CHECKSUMS: TypeAdapter[dict[str, dict[str, object]]] = TypeAdapter(dict[str, di
 
 
 def checksum(file: Path) -> dict[str, object]:
-    """Return the checksum of ``file``."""
+    """Return the size and the SHA-256 of ``file``, as described at ``Checksum``."""
     with file.open("rb") as stream:
         return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 

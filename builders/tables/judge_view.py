@@ -70,7 +70,7 @@ COLUMNS: tuple[Column[ComparisonRecord], ...] = (
 
 
 def comparison_records(query: QueryRow, settings: TableSettings) -> Iterator[ComparisonRecord]:
-    """Yield two records per pair whose sides passed and failed, one per order; nothing unless ``settings.judge``."""
+    """Yield two records per verified pair, one per order of its sides; nothing unless ``settings.judge`` is set."""
     if not settings.judge:
         return
     by_index = {one.candidate.index: one for one in query.judged}

@@ -2,7 +2,8 @@
 
 A *side* of a table (``train``, ``test`` or ``data``) is one file such as ``train.parquet``. A side larger than
 ``FILE_BYTES`` is several files: ``train-00000-of-00003.parquet`` and so on. ``load_dataset`` reads both forms;
-``table_files`` lists them. ``run.pipeline`` writes shards with these functions, ``tables.writer`` the published tables.
+``table_files`` lists them. ``run.part_writer`` writes shards with these functions, and ``tables.writer`` writes the
+published tables.
 
 When the library datasets (5.2) writes a file, the schema contains no metadata except the entry ``huggingface``. So
 bestofn writes the files itself. It keeps this entry, from which ``load_dataset`` restores all features.
@@ -71,7 +72,10 @@ def opened(file: Path) -> Generator[ParquetFile]:
 
 @contextlib.contextmanager
 def damage_named(file: Path) -> Generator[None]:
-    """Convert errors of Arrow in the block, which reads ``file``, to ``DamagedFile``."""
+    """Convert Arrow's errors in the block to a ``DamagedFile`` that names ``file``.
+
+    A missing file still raises ``FileNotFoundError``.
+    """
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:  # Arrow's errors have these types

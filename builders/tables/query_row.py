@@ -74,7 +74,7 @@ class QueryRow:
 
     @cached_property
     def pass_rate(self) -> float | None:
-        """The share of ``pass`` among the first verdicts ``pass`` and ``fail``; None if there are no such verdicts."""
+        """The share of passes among the candidates whose first draw got ``pass`` or ``fail``; None without any."""
         outcomes = [first_outcome(candidate, verdict) for candidate, verdict, _ in self.aligned()]
         conclusive = [outcome for outcome in outcomes if outcome in ("pass", "fail")]
         return conclusive.count("pass") / len(conclusive) if conclusive else None
@@ -91,7 +91,7 @@ class QueryRow:
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """The candidates with their verdicts and scores, as records."""
+        """The candidates of the query as ``Judged`` records, with their verdicts and scores."""
         return judged_from_row(self.row)
 
     @cached_property
@@ -100,7 +100,7 @@ class QueryRow:
         return [trace_of(candidate["messages"]) for candidate in self.row["candidates"]]
 
     def aligned(self) -> Iterator[tuple[Row, Row, Row]]:
-        """Yield (candidate, verdict, score) for each candidate, in order."""
+        """Yield (candidate, verdict, score) for each candidate, in the order of the row."""
         return zip(self.row["candidates"], self.row["verdicts"], self.row["scores"], strict=True)
 
 

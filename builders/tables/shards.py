@@ -29,7 +29,8 @@ READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in A
 def parts_of(run: Path) -> list[Path]:
     """Return the files of the finished shards in a run folder, in order.
 
-    Raises ``ConfigError`` if there are none, and ``DamagedFile`` if one does not have the checksum in its marker.
+    Raises ``ConfigError`` if there is no such file, and ``DamagedFile`` if a file does not match the checksum in its
+    marker.
     """
     parts = sorted((run / "shards").glob("*.parquet"), key=lambda part: (len(part.name), part.name))
     if not parts:
@@ -40,14 +41,14 @@ def parts_of(run: Path) -> list[Path]:
 
 
 def has_parts(run: Path) -> bool:
-    """Return whether ``run`` has a file of a shard."""
+    """Return whether ``run`` has at least one shard file."""
     return any((run / "shards").glob("*.parquet"))
 
 
 def nested(parts: Sequence[Path], *, columns: Members | None = None, every: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield the rows of nested shards; with ``every``, only the first of each ``every`` rows.
+    """Yield the rows of nested shards. With ``every``, only the first of each ``every`` rows is returned.
 
-    Only one batch is in memory at a time. The rows have ``columns``, or all columns.
+    The rows have ``columns``, or all columns. Only one batch is in memory at a time.
     """
     for batch, _ in nested_batches(parts, columns=columns, every=every):
         yield from batch
@@ -100,9 +101,10 @@ def _selected(features: Features, columns: Members) -> Features:
 
 
 def totals(parts: Sequence[Path]) -> dict[str, Any]:
-    """Count queries and candidates, list the splits, and compute the share of candidates whose first draw passes.
+    """Return facts for the manifest: number of queries and of candidates, splits, and share of passing candidates.
 
-    Only the splits and the outcomes are read, except in parts with regenerated candidates.
+    The share counts first draws. Only the splits and the outcomes are read, except in parts with regenerated
+    candidates.
     """
     queries = 0
     outcomes: Counter[str] = Counter()

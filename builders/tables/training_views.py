@@ -32,7 +32,7 @@ PROVENANCE = "`verified`, or `unverified, by …` with the name of the reward, o
 
 
 class OfQuery(Protocol):
-    """A record that has a ``query``. A column that only needs the query works in every table."""
+    """A record with the attribute ``query``. A column that needs only the query works in every table."""
 
     @property
     def query(self) -> QueryRow: ...
@@ -72,7 +72,7 @@ class StepsRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptRecord:
-    """One query as a training prompt."""
+    """One query as a training prompt, in the table ``grpo``."""
 
     query: QueryRow
 
@@ -287,7 +287,7 @@ def _best_unverified(query: QueryRow, taught: Sequence[Judged], basis: Basis) ->
 
 
 def steps_records(query: QueryRow, settings: TableSettings) -> Iterator[StepsRecord]:
-    """Yield one record per candidate with graded steps."""
+    """Yield one record per candidate with graded steps, an answer and readable tool calls."""
     for candidate, _, score in query.aligned():
         steps = _graded_steps(score["parts"] or EMPTY)
         if steps and candidate["messages"] and not candidate["error"] and has_readable_calls(candidate["messages"]):
