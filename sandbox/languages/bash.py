@@ -42,8 +42,8 @@ def become_program(caps: Caps) -> None:
 def _with_tests(source: str, tests: str) -> str:
     """Return the program, followed by a subshell that runs its tests.
 
-    An error in an expression ends a subshell, whereas the main shell would continue with the next line. Unless the
-    tests call ``exit``, they must be executed to their end.
+    An error in an expression ends a subshell, whereas the main shell would continue with the next line. The subshell
+    reports the pass only at its end, unless the tests call ``exit``.
     """
     if re.search(r"\bexit\b", tests):
         return f"{source}\n{_PASSED}\n(\n{tests}\n)\n"
@@ -51,7 +51,7 @@ def _with_tests(source: str, tests: str) -> str:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Run all cases together as one script. All cases pass if the script exits with status 0, otherwise all fail."""
+    """Run all cases together as one script. All cases pass if the script exits with status 0; otherwise all fail."""
     job = read_job(count)
     start_program(program_count)
     source = tests_script(job["entry_point"], job["cases"])
@@ -70,7 +70,10 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
 
 
 def _make_token() -> None:
-    """Put one byte into a pipe. A function of the tests holds it during its call, so calls do not mix."""
+    """Create a pipe that contains one byte and serves as a lock.
+
+    A function of the tests takes the byte during its call to the program, so that only one call runs at a time.
+    """
     for end, number in zip(os.pipe(), _TOKEN, strict=True):
         os.dup2(end, number, inheritable=True)
     os.write(_TOKEN[1], b"x")

@@ -1,11 +1,18 @@
-"""Bash source of the two shells of a run: the program's, which serves calls, and that of the tests.
+"""Bash source of two shells: the program's shell, which serves calls, and the shell of the tests, which sends them.
 
-``languages.bash`` starts them. Each message is a list of words that end with NUL. A request is the number of its words,
-then ``here`` or ``sub``, the names of variables, the standard input, the number of words that describe arrays, these
-words and the command. ``here`` runs the command in the program's own shell, so later calls see the variables that it
-sets; ``sub`` runs it in a subshell. The answer is the output, the status and the standard error, then the variables,
-then an empty word. A variable is its name, its kind (``a``, ``A`` or ``s``), its number of items, and its items as
-pairs (key, value). The standard error is also written to the standard error of the run.
+``languages.bash`` starts both. Each message is a list of words that end with NUL. A request consists of:
+
+1. the number of its words,
+2. ``here`` or ``sub``: run the command in the program's own shell, so that later calls see the variables that it sets,
+   or in a subshell,
+3. the names of variables,
+4. the standard input,
+5. the number of words that describe arrays, and these words,
+6. the command.
+
+The answer is the output, the status and the standard error, then the variables, then an empty word. A variable is its
+name, its kind (``a``, ``A`` or ``s``), its number of items, and its items as pairs (key, value). The program's standard
+error is also written to the standard error of the execution.
 """
 
 from __future__ import annotations
@@ -221,7 +228,7 @@ _OF_THE_SHELL = re.compile(r"_|BASH\w*|PATH|HOME|IFS|PWD|OLDPWD|RANDOM|SECONDS|L
 
 
 def tests_script(entry_point: str, cases: list[str]) -> str:
-    """Return the script that runs the tests; it exits with status 0 if they pass.
+    """Return the script that runs the tests. It exits with status 0 if they pass.
 
     Tests that execute an output of the program, or show the source of a function, always fail in the strict run.
     """
@@ -249,13 +256,13 @@ def tests_script(entry_point: str, cases: list[str]) -> str:
 
 
 def _searches(tests: str) -> bool:
-    """Return whether ``grep`` searches for a pattern that is an output of the program."""
+    """Return True if ``grep`` in the tests searches for a pattern that is an output of the program."""
     outputs = set(re.findall(r"(\w+)=\"?\$\(", tests))
     return any(not found[1] or found[1] in outputs for found in _SEARCHED.finditer(tests))
 
 
 def variables_of_the_program(tests: str) -> list[str]:
-    """Return the variables that the tests only read: as ``$name``, or in arithmetic that assigns nothing."""
+    """Return the names of variables that the tests read but never assign, so that the program must set them."""
     compared = [text for text in _EXPRESSION.findall(tests) if not _ASSIGNS.search(text)]
     others = _EXPRESSION.sub(lambda found: "" if found[1] in compared else found[0], tests)
     read = set(_VARIABLE.findall(tests)) | set(_NAME.findall(" ".join(compared)))
@@ -263,5 +270,8 @@ def variables_of_the_program(tests: str) -> list[str]:
 
 
 def _is_free(name: str) -> bool:
-    """Return whether the program may set the variable ``name`` of the tests."""
+    """Return True if the program may set the variable ``name``.
+
+    Variables of the shell and of the harness are excluded.
+    """
     return not name.startswith("__") and not _OF_THE_SHELL.fullmatch(name)

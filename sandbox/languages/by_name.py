@@ -1,4 +1,7 @@
-"""The modules of all languages by name. Only the supervisor imports it: together they load most code of the box."""
+"""The modules of all languages by name.
+
+Only the supervisor imports this module, because importing all languages loads most code of the box.
+"""
 
 from __future__ import annotations
 

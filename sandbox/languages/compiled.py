@@ -1,8 +1,8 @@
-"""Compiled languages: one run compiles the program, and the later runs execute the result.
+"""Compiled languages: a first execution compiles the program, and later executions run the result.
 
 ``cpp``, ``go``, ``rust``, ``java`` and ``typescript`` describe their compilers with a ``Toolchain``. ``builds`` on the
-host requests both runs. The folder of a box forbids execution, so a program is executed from a file in memory. Tests
-are compiled with the program and run in its process, as benchmarks run them.
+host requests these executions. The folder of a box forbids execution, so a program is executed from a file in memory.
+Tests are compiled with the program and run in its process, as benchmarks run them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _ENVIRONMENT = {"HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "
 
 
 class UnusableTests(Exception):
-    """The tests have a form that no program can pass. The cause is the dataset, not the program."""
+    """The tests have a form that no program can pass. The dataset is the cause, not the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """How programs of one language are compiled and started.
+    """The compiler of one language, and how compiled programs are started.
 
     ``sources`` returns the files to compile by name. ``commands`` returns the commands that compile them in the current
-    folder. ``output`` is the file that they create. ``start`` returns the command that runs a file, given its path and
-    the memory limit in MB; None: the file is executed itself.
+    folder. ``output`` is the file that they create. ``start`` returns the command that runs the file at a path, with a
+    memory limit in MB. If ``start`` is None, the file itself is executed.
     """
 
     compiler: str
@@ -64,7 +64,7 @@ def _environment() -> dict[str, str]:
 
 
 def _build(toolchain: Toolchain, job: Job) -> None:
-    """Compile the program and send the output as base64. Messages of the compiler are the standard error."""
+    """Compile the program and send the output as base64. The compiler writes its messages to standard error."""
     if shutil.which(toolchain.compiler) is None:
         _send({"error": [MISSING, toolchain.compiler]})
         return
@@ -95,7 +95,10 @@ def _send(line: dict[str, object]) -> None:
 
 
 def _run(toolchain: Toolchain, job: Job, memory_mb: int) -> None:
-    """Replace this process with the compiled program. With tests or calls, it reads ``CONTROL`` at their end."""
+    """Replace this process with the compiled program.
+
+    If there are tests or calls, the harness in the program reads the input of ``_given`` from ``CONTROL``.
+    """
     made = base64.b64decode(job["built"])
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
     write_files(job["files"])
@@ -113,14 +116,14 @@ def _run(toolchain: Toolchain, job: Job, memory_mb: int) -> None:
 
 
 def _given(job: Job) -> bytes:
-    """Return what the harness reads: the key of the verdicts, or one line per call with its arguments as JSON."""
+    """Return the input of the harness: one line per call with its arguments as JSON, or the key of the verdicts."""
     if job["calls"]:
         return "".join(json.dumps(call["args"]) + "\n" for call in job["calls"]).encode()
     return str(job["key"]).encode()
 
 
 def _lend(data: bytes) -> None:
-    """Make ``data`` readable at the descriptor ``CONTROL`` of the program."""
+    """Let the program read ``data`` from the descriptor ``CONTROL``."""
     given = os.memfd_create("given")
     write_all(given, data)
     os.lseek(given, 0, os.SEEK_SET)

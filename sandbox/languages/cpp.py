@@ -25,7 +25,7 @@ _OF_TESTS = {
     "tuple": "tuple|make_tuple", "unordered_map": "unordered_map", "unordered_set": "unordered_set",
     "utility": "pair|make_pair", "vector": "vector",
 }  # fmt: skip
-"""Header -> the names in tests that need it. Tests of datasets rely on the headers of the prompt."""
+"""Header -> the names in tests that need it. Tests of datasets rely on the headers in the prompt."""
 _STANDARD_TYPE = re.compile(
     r"(?<![\w:.])(?:string\b(?!\s*\()|(?:vector|map|set|pair|tuple|optional|unordered_(?:map|set))\s*<)"
 )
@@ -53,7 +53,7 @@ int main() {
 
 
 def become_program(caps: Caps) -> None:
-    """Compile or run a program."""
+    """Wait for a job. Then compile its program, or run the compiled program."""
     become(_TOOLCHAIN, caps.memory_mb)
 
 
@@ -87,7 +87,10 @@ def sources(job: Job) -> dict[str, str]:
 
 
 def _offered(source: str, case: str) -> str:
-    """Return the headers and the namespace that a test uses and that the prompt would have given it."""
+    """Return the ``#include`` and ``using`` lines that a test needs.
+
+    The prompts of the datasets contain these lines, so the tests rely on them.
+    """
     lines = [f"#include <{header}>" for header, names in _OF_TESTS.items() if re.search(rf"\b(?:{names})\b", case)]
     if _STANDARD_TYPE.search(case) and not _USING.search(f"{source}\n{case}"):
         lines.append("using namespace std;")
@@ -95,7 +98,7 @@ def _offered(source: str, case: str) -> str:
 
 
 def _as_function(case: str, name: str) -> str:
-    """Return a test with its ``main`` renamed. Only in ``main``, the end of the body means ``return 0``."""
+    """Return a test whose function ``main`` is renamed to ``name``, with ``return 0`` added at its end."""
     begin = _MAIN.search(case)
     if begin is None:
         return case

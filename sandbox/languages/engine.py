@@ -1,6 +1,6 @@
-"""Database engines: the file of an engine (``sandbox.engines``) answers each call, with a new database for each.
+"""Database engines: the file of an engine (``sandbox.engines``) answers each call in a new database.
 
-``supervisor`` calls ``become_program`` in a confined child. The file comes with the job.
+``supervisor`` calls ``become_program`` in a confined child. The job contains the source of the file.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _STANDARD = (
 
 
 def become_program(caps: Caps) -> None:
-    """Compile or run a program."""
+    """Wait for a job. Then compile its program, or run the compiled program."""
     become(_TOOLCHAIN, caps.memory_mb)
 
 
@@ -56,12 +56,15 @@ def sources(job: Job) -> dict[str, str]:
 
 
 def missing_modules(source: str) -> set[str]:
-    """Return the imports of a program that begin with a domain. The sandbox has none, except testify's assert."""
+    """Return the modules that a program imports and that the sandbox does not have.
+
+    Their paths begin with a domain. The only such module in the sandbox is testify's ``assert``.
+    """
     return {path for path in _imports(source) if "." in path.partition("/")[0]} - {_ASSERT}
 
 
 def _imports(source: str) -> dict[str, str]:
-    """Return the imported paths with their other names; "" if an import has none."""
+    """Return the alias of each imported path; "" if the import has no alias."""
     named: dict[str, str] = {}
     for found in _IMPORT.finditer(source):
         for alias, path in re.findall(r"([\w.]+)?[ \t]*\"([^\"]+)\"", found["many"] or found["one"]):
@@ -70,7 +73,7 @@ def _imports(source: str) -> dict[str, str]:
 
 
 def _as_package(source: str) -> str:
-    """Return the source as a file of the package ``main``. Imports are added or removed, so that each is used once."""
+    """Return the source as a file of the package ``main``. It imports exactly those packages that it uses."""
     named = _imports(source)
     body = _PACKAGE.sub("", _IMPORT.sub("", source))
     for path in (*_STANDARD, "testing", _ASSERT):

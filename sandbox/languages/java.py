@@ -37,7 +37,7 @@ public class BestofnStart {
 
 
 def become_program(caps: Caps) -> None:
-    """Compile or run a program."""
+    """Wait for a job. Then compile its program, or run the compiled program."""
     become(_TOOLCHAIN, caps.memory_mb)
 
 
@@ -76,13 +76,16 @@ def _start(runs: list[str], count: int) -> str:
 
 
 def _file_of(source: str) -> str:
-    """Return the name of the file: javac requires the name of the public class."""
+    """Return the file name for a source: javac requires the name of the public class."""
     found = _PUBLIC.search(source)
     return f"{found[1] if found else 'Program'}.java"
 
 
 def _main_class(source: str) -> str:
-    """Return the class that contains ``main``: the last class that begins before it, or ``Main``."""
+    """Return the name of the class that contains ``main``, for example ``Main``.
+
+    This is the last class that begins before ``main``. A class ``Main`` before it is preferred.
+    """
     found = _WITH_MAIN.search(source)
     if found is None:
         return "Main"

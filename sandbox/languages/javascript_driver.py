@@ -1,4 +1,4 @@
-"""JavaScript source of the driver's process, which runs the test cases and decides per case if the program passes.
+"""JavaScript source of the driver's process, which runs the test cases and decides per case whether the program passes.
 
 ``languages.javascript`` starts Node with this source.
 """

@@ -1,7 +1,7 @@
-"""JavaScript source of the driver's peer: what the program may do with objects of the tests.
+"""JavaScript source that decides which objects of the tests the program may use, and how. It belongs to the driver.
 
-``javascript_driver`` includes it. The program is untrusted. It calls functions that the tests pass, reads attributes
-and sets data of objects of the tests. It reaches no constructor of a library, and no record of a mock.
+``javascript_driver`` includes it. The program is untrusted. It can call functions that the tests pass, and can read
+attributes and set data of objects of the tests. It cannot reach the constructor of a library, or the record of a mock.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JavaScript source of a small test runner: ``describe``, ``test`` and ``jest`` as tests use them.
 
-``javascript_driver`` and ``javascript_program`` include it. A feature of Jest that it does not have makes the tests
-unusable (``Unusable``). It never makes a program fail.
+``javascript_driver`` and ``javascript_program`` include it. If the tests use a feature of Jest that the runner lacks,
+they are unusable (``Unusable``), and the program does not fail.
 """
 
 from __future__ import annotations

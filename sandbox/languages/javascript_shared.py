@@ -1,7 +1,7 @@
-"""JavaScript source for arrays, objects, maps, sets and dates that both processes have.
+"""JavaScript source for arrays, objects, maps, sets and dates that exist in both processes.
 
-The driver and the program include it. Without it, an array that the program keeps or returns would be a copy, so tests
-could not see that a program returns its argument or keeps the array of its caller.
+The driver and the program include it. Without it, an array that the program stores or returns would be a copy. Then
+tests could not see that a program returns its argument or stores the array of its caller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JavaScript source that both processes share: it sends messages over pipes and converts values to plain data.
+"""JavaScript source that sends messages over pipes and converts values to plain data.
 
 ``javascript_program`` and ``javascript_driver`` begin with this source.
 """

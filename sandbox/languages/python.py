@@ -36,7 +36,7 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Read ``count`` bytes of tests, signal the program to start, and run the tests."""
+    """Read ``count`` bytes of tests, send the start signal to the program, and run the tests."""
     job = read_job(count)
     start_program(program_count)
     close_fault()

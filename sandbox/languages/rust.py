@@ -43,7 +43,7 @@ fn main() {
 
 
 def become_program(caps: Caps) -> None:
-    """Compile or run a program."""
+    """Wait for a job. Then compile its program, or run the compiled program."""
     become(_TOOLCHAIN, caps.memory_mb)
 
 
@@ -70,7 +70,7 @@ def sources(job: Job) -> dict[str, str]:
 
 
 def _as_functions(case: str, number: int) -> tuple[str, list[str]]:
-    """Return a test as functions, and the statements that call them."""
+    """Return the source of a test as functions, and the statements that call these functions."""
     tests = list(_TEST.finditer(case))
     if not tests:
         made = _MAIN.sub(f"fn tests_{number}()", case) if _MAIN.search(case) else f"fn tests_{number}() {{\n{case}\n}}"
@@ -83,7 +83,10 @@ def _as_functions(case: str, number: int) -> tuple[str, list[str]]:
 
 
 def _call(name: str, marks: str) -> str:
-    """Return the statement that runs a test function with the attributes ``marks``."""
+    """Return the statement that calls a test function and checks its result.
+
+    ``marks`` are the function's attributes.
+    """
     if "#[ignore" in marks:
         return ""
     if "#[should_panic" in marks:
@@ -92,7 +95,7 @@ def _call(name: str, marks: str) -> str:
 
 
 def without_unused_crates(source: str) -> str:
-    """Return the program without imports of missing crates whose names it does not use.
+    """Return the program without imports of crates that the sandbox does not have and the program does not use.
 
     The prompts of HumanEvalPack begin with such imports. rustc rejects them even if nothing uses them.
     """
@@ -111,7 +114,7 @@ def _is_missing(crate: str, source: str) -> bool:
 
 
 def _is_unused(found: re.Match[str], source: str) -> bool:
-    """Return whether an import names a missing crate, and the rest of the program uses none of its names."""
+    """Return True if an import names a missing crate and the code uses none of the imported names."""
     crate = found["crate"] or found["extern"]
     if not _is_missing(crate, source) or "*" in (found["path"] or ""):
         return False

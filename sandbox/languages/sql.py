@@ -21,7 +21,7 @@ LIMITS_ADDRESS_SPACE = True
 
 Row = tuple[Any, ...]
 Query = Callable[[str, str], list[Row]]
-"""A function of the source of a query and the statements that create the tables."""
+"""A function that runs a query: (source of the query, statements that create the tables) -> rows."""
 
 _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 
@@ -34,10 +34,10 @@ def become_program(caps: Caps) -> None:
 
 
 def answer_calls(job: Job, query: Query, errors: tuple[type[Exception], ...], kind: str = "") -> NoReturn:
-    """Answer each call of ``job`` with the rows of its query, and end the process.
+    """Answer each call of ``job`` with the rows of its query, then end the process.
 
-    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables. ``errors`` are the errors of a
-    query. ``kind`` replaces the name of an error in the answer.
+    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables. ``errors`` are the exceptions
+    that a wrong query raises. If ``kind`` is set, it replaces the exception's name in the answer.
     """
     calls = job["calls"] or [{"args": [""]}]
     for call in calls:
@@ -64,7 +64,7 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
 
 
 def query(source: str, setup: str) -> list[Row]:
-    """Run the query ``source`` in a database created by ``setup``, and return its rows.
+    """Run the query ``source`` in a new database that ``setup`` has filled, and return its rows.
 
     Raises ``ValueError`` unless ``source`` contains exactly one query.
     """
@@ -80,9 +80,11 @@ def query(source: str, setup: str) -> list[Row]:
 
 
 def only_query(results: Sequence[list[Row] | None]) -> list[Row]:
-    """Return the rows of the only query among the results of statements; None is a statement without rows.
+    """Return the rows of the only query among the results of statements.
 
-    Raises ``ValueError`` unless there is exactly one query. With several it would be unclear which is the answer.
+    The result of a statement without rows is None.
+
+    Raises ``ValueError`` unless there is exactly one query. With several queries, the answer would be unclear.
     """
     queries = [rows for rows in results if rows is not None]
     if len(queries) != 1:
@@ -92,7 +94,7 @@ def only_query(results: Sequence[list[Row] | None]) -> list[Row]:
 
 
 def plain_value(value: object) -> object:
-    """Return a value of the engine as a number or a text. Lists and structures become JSON text."""
+    """Return a value of the engine as a number or a string. Lists and structures become JSON text."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     if isinstance(value, Decimal):

@@ -40,7 +40,7 @@ fs.writeFileSync('main.js', made);
 
 
 def become_program(caps: Caps) -> None:
-    """Translate a program."""
+    """Wait for a job and translate its program to JavaScript."""
     become(_TOOLCHAIN, caps.memory_mb)
 
 

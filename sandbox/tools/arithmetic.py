@@ -84,7 +84,7 @@ def _bounded(value: float) -> float:
 
 
 def rounded_number(value: float, digits: int = 10) -> float | int:
-    """Return ``value`` rounded to ``digits`` decimals; a whole number becomes an int.
+    """Return ``value`` rounded to ``digits`` decimals. A whole number becomes an int.
 
     Raises ``ToolFailure`` if the value is not finite or is too large.
     """
@@ -139,7 +139,10 @@ def _product(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:
 
 
 def real_roots(coefficients: list[float]) -> list[float]:
-    """Return the real roots in ascending order, by the Durand-Kerner iteration. A multiple root is listed once."""
+    """Return the real roots of a polynomial in ascending order. A multiple root is listed once.
+
+    ``coefficients`` begin with the constant term. The Durand-Kerner iteration computes the roots.
+    """
     degree = len(coefficients) - 1
     monic = [c / coefficients[-1] for c in coefficients]
     roots = [complex(0.4, 0.9) ** k * (1 + max(map(abs, monic[:-1]))) ** (1 / degree) for k in range(degree)]
@@ -157,7 +160,7 @@ def real_roots(coefficients: list[float]) -> list[float]:
 
 
 def eliminate(a: list[list[float]]) -> tuple[Fraction, list[list[Fraction]]]:
-    """Return determinant and inverse of a matrix, by Gauss-Jordan elimination with exact fractions.
+    """Return the determinant and the inverse of a matrix, by Gauss-Jordan elimination with exact fractions.
 
     The inverse of a singular matrix is []. Raises ``ToolFailure`` if the matrix is not square.
     """

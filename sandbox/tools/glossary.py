@@ -1,4 +1,4 @@
-"""Descriptions of arguments that many tools share, and other names that datasets use for these arguments.
+"""Descriptions of arguments that many tools share, and synonyms of the arguments' names in datasets.
 
 ``mock_tool`` puts the descriptions into the schemas; ``tool_matching`` recognizes arguments by their synonyms.
 """

@@ -53,7 +53,7 @@ def find_all(pattern: str, text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def choices(pattern: str) -> int:
-    """Return how many choices a pattern has: repetitions of variable length, and alternatives.
+    """Return the number of choices in a pattern: repetitions of variable length, and alternatives.
 
     A choice within a repetition counts twice. Python's engine needs more than quadratic time only for patterns with
     more than one choice. Raises ``re.error`` if the pattern is not valid.
@@ -146,7 +146,7 @@ def _choice(inside: int, after: int, greedy: bool) -> Instruction:
 
 
 def _character(code: Node, given: Node, flags: int) -> Callable[[str], bool]:
-    """Return a predicate that tests one character."""
+    """Return a function that tests whether one character matches a node of the pattern: a literal, ``.`` or a set."""
     folded = bool(flags & re.IGNORECASE)
     if code is codes.ANY:
         return (lambda character: True) if flags & re.DOTALL else (lambda character: character != "\n")
@@ -162,7 +162,7 @@ def _character(code: Node, given: Node, flags: int) -> Callable[[str], bool]:
 
 
 def _member(code: Node, given: Node, folded: bool) -> Callable[[str], bool]:
-    """Return a predicate that tests a character against one member of a set such as ``[a-z_]``."""
+    """Return a function that tests whether a character belongs to one member of a set such as ``[a-z_]``."""
     if code is codes.LITERAL:
         return lambda character: _same(character, chr(given), folded)
     if code is codes.RANGE:
@@ -185,7 +185,7 @@ def _member(code: Node, given: Node, folded: bool) -> Callable[[str], bool]:
 
 
 def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
-    """Return a predicate that tests a position in the text, such as ``^`` or a word boundary."""
+    """Return a function that tests a position in the text, such as ``^`` or a word boundary."""
 
     def boundary(text: str, at: int) -> bool:
         before, after = at > 0 and _is_word(text[at - 1]), at < len(text) and _is_word(text[at])

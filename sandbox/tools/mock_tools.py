@@ -78,7 +78,10 @@ class MockTools:
         self._faulted: set[str] = set()
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return at most one call of the model for each of ``candidates`` tool calls."""
+        """Return the planned calls of the model, for cost estimates. ``candidates`` is the number of tool calls.
+
+        At most one call of the model is planned per tool call.
+        """
         return [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
 
     def declarations(self) -> Sequence[Tool]:

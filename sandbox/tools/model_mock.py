@@ -33,7 +33,7 @@ async def played(
 ) -> JsonValue:
     """Return the result that a model invents for one call.
 
-    The model sees only the declaration, the arguments, the seed and the earlier calls of this episode. The sampler
+    The model sees only the declaration, the arguments, the seed and the earlier calls of this rollout. The sampler
     records each answer, so the same request of a later candidate gets the recorded answer.
 
     Raises ``ToolBroken`` if the model cannot be reached, returns no JSON, or violates the declared output schema.

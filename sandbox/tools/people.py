@@ -14,7 +14,7 @@ _LAST = ("Almeida", "Berg", "Castro", "Dahl", "Eriksen", "Fischer", "Garcia", "H
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One invented person."""
+    """One invented person: name, e-mail address and phone number."""
 
     name: str
     email: str

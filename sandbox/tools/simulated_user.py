@@ -1,4 +1,4 @@
-"""Plays the user of a dialogue with a language model. ``builders.stages.generate`` uses it; conf/build.yaml builds it.
+"""Plays the user of a dialogue with a language model. The stage ``generate`` uses it.
 
 A query describes its user in ``metadata["user_instruction"]``. The prompt of the query ends with the user's first
 message. The model under test does not see the instruction, and the model that plays the user sees no tool call.
@@ -17,17 +17,17 @@ from bestofn.builders.records import Message, Query, Request, Sampling, content_
 
 PROMPT = Path(__file__).parent / "simulated_user.v1.md"
 INSTRUCTION = "user_instruction"
-"""The key of ``Query.metadata`` with the instruction of the user."""
+"""The key of ``Query.metadata`` that contains the instruction for the simulated user."""
 STOP = "###STOP###"
 GREETING = "Hello. How can I help you?"
-"""The message before the user's first one. Some services require that a dialogue starts with the other side."""
+"""The first message of each dialogue with the user's model. Some services require that role "user" speaks first."""
 
 
 class SimulatedUser:
-    """Plays the user with the model ``sampler``; None: with the model of the run.
+    """Plays the user with the model ``sampler``; if ``sampler`` is None, with the model of the run.
 
-    The reply depends only on the instruction and on the texts of the dialogue, so candidates that say the same get the
-    same reply, and the journal has it once.
+    A reply depends only on the instruction and the texts of the dialogue. Candidates with the same texts therefore get
+    the same reply, and the journal contains it once.
     """
 
     def __init__(
@@ -44,7 +44,10 @@ class SimulatedUser:
         return partial(self._reply, self.sampler or sampler, instruction)
 
     def plan(self, sampler: Sampler, dialogues: int, most: int) -> PlannedCalls:
-        """Return the calls for ``dialogues`` dialogues with at most ``most`` messages in all; for estimates."""
+        """Return the calls of the model for ``dialogues`` dialogues with at most ``most`` user messages together.
+
+        Cost estimates use them.
+        """
         return PlannedCalls(self.sampler or sampler, dialogues, most, self.sampling.max_tokens)
 
     async def _reply(self, sampler: Sampler, instruction: str, dialogue: Sequence[Message]) -> str | None:
@@ -64,7 +67,10 @@ class SimulatedUser:
 
 
 def seen_by_user(dialogue: Sequence[Message]) -> list[Message]:
-    """Return the texts of a dialogue with exchanged roles: the user's messages become those of the assistant."""
+    """Return the messages of a dialogue as the user's model sees them: the roles user and assistant are exchanged.
+
+    Tool calls and empty messages are left out.
+    """
     other = {"user": "assistant", "assistant": "user"}
     seen: list[Message] = [{"role": "user", "content": GREETING}]
     for message in dialogue:

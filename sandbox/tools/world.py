@@ -1,4 +1,4 @@
-"""The state that tools share within one episode: tables of records, a fixed time, and seeded random draws."""
+"""The state that the tool calls of one rollout share: tables of records, a fixed time, and seeded random draws."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _initial(name: str, seed: int) -> Table:
 
 
 class World:
-    """The tables of one episode. The initial content of a table is copied when the table is first read."""
+    """The tables of one rollout. The initial content of a table is copied when the table is first read."""
 
     def __init__(self, seed: int = 0, sandbox: Sandbox | None = None) -> None:
         self.seed = seed
@@ -64,7 +64,7 @@ class World:
         """Return a random generator for facts of this world, such as the commits of a repository.
 
         The seed of the generator is computed from the world's seed and ``parts``, so the facts are the same in every
-        episode.
+        rollout.
         """
         return Seeded(self.seed, *parts)
 

@@ -72,7 +72,10 @@ def _stock(symbol: str) -> str:
 
 
 def _wave(base: float, key: str, day: Day, seed: int) -> float:
-    """Return the price on ``day``: it moves around ``base`` in two seeded waves with a little noise."""
+    """Return the price on ``day``. It moves around ``base`` in two waves with a little noise.
+
+    ``seed`` and ``key`` determine the waves and the noise.
+    """
     chance = Seeded(seed, "price", key)
     turn, at = 2 * math.pi / 365, day.toordinal()
     slow = 0.14 * math.sin(at * turn * chance.number(0.6, 1.4, 3) + chance.number(0, 6, 3))

@@ -68,7 +68,10 @@ def _todo(chance: Seeded) -> Table:
 
 
 def existing(world: World, name: str, key: str, what: str) -> Result:
-    """Return the record ``key`` of the table ``name``. Raises ``ToolFailure`` if it does not exist."""
+    """Return the record ``key`` of the table ``name``.
+
+    Raises ``ToolFailure`` if there is no such record; its message calls the record ``what``.
+    """
     record = world[name].get(key.strip())
     if record is None:
         raise ToolFailure("not_found", f"there is no {what} {key!r}")
