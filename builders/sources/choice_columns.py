@@ -53,9 +53,10 @@ class ChoiceColumns:
         return choices
 
     def options(self, value: object) -> Options:
-        """Return the options in ``value``, the value of the column ``choices``; no options if it has fewer than two.
+        """Return the options in ``value``, the value of the column ``choices``.
 
-        The value is a list of texts, ``{"text": [...], "label": [...]}`` (ARC), or a mapping from letters to texts.
+        The value is a list of texts, ``{"text": [...], "label": [...]}`` (ARC), or a mapping from letters to texts. A
+        value with fewer than two options gives an ``Options`` without texts.
         """
         labels: list[object] = []
         if isinstance(value, Mapping):
@@ -128,15 +129,6 @@ class Options:
 
     texts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-
-
-def _with_options(content: object, options: Sequence[str]) -> object:
-    """Return the content of a message with the options. A list of content parts gets one more text part."""
-    text = content_text(content)
-    complete = with_options(text, options)
-    if isinstance(content, str) or complete == text:
-        return complete if isinstance(content, str) else content
-    return [*as_list(content), {"type": "text", "text": complete[len(text.rstrip()) :]}]
 
 
 def _hash(*texts: str) -> bytes:
