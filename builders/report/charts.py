@@ -104,7 +104,7 @@ def histograms(
 
 
 def without_outliers(values: Sequence[float]) -> Point:
-    """Return the range of ``values``, without outliers that would take more than half of it.
+    """Return the range of ``values``. Outliers that would take more than half of the range are left out.
 
     Outliers are at most 5 % of the values at each end.
     """

@@ -1,8 +1,8 @@
 """Uploads a run to the Hugging Face Hub as a dataset: one config per table, and a dataset card.
 
 ``bestofn push`` and ``bestofn build`` use this module. The files are uploaded unchanged. ``push_to_hub`` is not used,
-because it removes the metadata in the schemas of the files. All files are in one commit, so readers see the old dataset
-or the new one. Before the upload, all files are searched for credentials.
+because it removes the metadata in the schemas of the files. All files are in one commit, so readers see either the old
+dataset or the new one. Before the upload, all files are searched for credentials.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds the entries of the query browser in the HTML report: one JSON object per query, which contains safe HTML.
+"""Builds the entries of the query browser in the HTML report: one JSON object per query. Its texts are safe HTML.
 
 All text from a model or a dataset is escaped here or in ``report.safe_markdown``.
 """

@@ -18,7 +18,7 @@ class ScoreTable(NamedTuple):
 
 
 def score_sentences(found: ScoreAnalysis) -> list[str]:
-    """Return the main results by score, one sentence per result."""
+    """Return the main results of the analysis by score, one sentence per result."""
     texts = [_knee(found), *map(_greedy, found["greedy"])]
     if found["left_out"]:
         texts.append(f"{found['left_out']:,} queries are left out, because they have fewer scored samples.")

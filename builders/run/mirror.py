@@ -119,7 +119,7 @@ class Mirror:
             self._fs.rm_file(probe)
 
     def _pull(self) -> None:
-        """Copy completed shards from the URL into the local folderthat has no marker of them."""
+        """Copy each completed shard from the URL into the local folder, unless this folder has its marker."""
         with _errors_of(self.url):
             self._fs.invalidate_cache()
             remote = {PurePosixPath(name).name for name in self._ls("shards")}

@@ -159,7 +159,8 @@ class Run:
     def check_stages(self, rows: Sequence[Row]) -> None:
         """Send the first rows through the stages; see ``builders.run.preflight``.
 
-        Only the first call sends rows. Calls from other shards wait for it, and raise its error if it failed.
+        Only the first call sends rows. Calls from other shards wait for the first call, and raise its error if it
+        failed.
         """
 
         def check() -> None:

@@ -196,7 +196,8 @@ class _Regeneration:
     def _is_unanswered(self, old: Row, new: Row) -> bool:
         """Return whether ``new`` is a failed request that must not replace ``old``, and count it.
 
-        A failed request never replaces an answer. It replaces an error only if the service will always refuse it.
+        A failed request never replaces an answer. A failed request replaces an older error only if the service will
+        always refuse this request.
         """
         error = new["error"]
         if not error or (old["error"] and not may_be_retried(error)):

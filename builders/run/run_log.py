@@ -108,7 +108,7 @@ class RunLog:
 
 
 class _LogFile(RotatingFileHandler):
-    """A log file. If it cannot be written, one warning is printed and the run continues without it."""
+    """A log file. If the file cannot be written, one warning is printed and the run continues without this file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", errors="backslashreplace")

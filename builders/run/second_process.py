@@ -1,7 +1,7 @@
 """The second process of a large build: it verifies, scores and pairs, and writes the parts of the shards.
 
-The first process then only samples, so its event loop answers at once and a second processor is used. The second
-process reads the candidates from the cache file of the first stage, so that a killed build loses nothing.
+The first process then only samples, so other work does not delay its event loop, and two processors are used. The
+second process reads the candidates from the cache file of the first stage, so that a killed build loses nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decodes the tests of code datasets as ``CodeTests``. ``mapped`` and ``origins`` use it.
 
-Each *form* is a function for one encoding. It returns the kind of the tests, the cases and the entry point, or None if
-it cannot decode the value. In this case, the query has no tests. Nothing is unpickled.
+Each *form* is a function for one encoding. The function returns the kind of the tests, the cases and the entry point.
+It returns None if it cannot decode the value; the query then has no tests. Nothing is unpickled.
 """
 
 from __future__ import annotations

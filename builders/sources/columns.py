@@ -143,7 +143,7 @@ class Column:
 
     @property
     def column_names(self) -> list[str]:
-        """Return the names of the columns that this column may read: the first step of a path, and the whole path."""
+        """The names of the columns that this column may read: the first step of a path, and the whole path."""
         paths = [self.path, *self.paths, *self.join, *FIELD.findall(self.template)]
         inner = [name for column in (self.fields or {}).values() for name in column.column_names]
         first = [step[1] for path in paths if (step := PATH_STEP.match(path))]

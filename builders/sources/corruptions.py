@@ -1,7 +1,7 @@
 """Six functions that corrupt a solvable word problem, so that it has no correct answer. ``malformed`` uses them.
 
-Each corruption is a deterministic function of the text. It returns None if it does not apply. For example, a problem of
-one sentence has no condition that could be removed.
+Each corruption is a deterministic function of the text. A corruption returns None if it does not apply. For example, a
+problem of one sentence has no condition that could be removed.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ class Mapped:
     ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``. ``merge_repeats``: see
     ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
 
-    The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, it depends
-    on the query: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
+    The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, the content
+    of the query decides: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
 
     ``group_by`` names a column. All rows with the same value in this column become one query. Their values in the
     column ``candidate`` are the recorded answers of the query. All these queries are in memory at once. A row without a

@@ -73,7 +73,10 @@ class ReasoningGym:
                 yield self._query(task, index, entry)
 
     def _instances(self, task: str) -> Any:
-        """Return the instances of a task. Raises ``SourceError`` if the task or one of its settings is unknown."""
+        """Return the instances of a task.
+
+        Raises ``SourceError`` if the task is unknown or cannot be verified, or if it refuses one of its settings.
+        """
         known = importlib.import_module("reasoning_gym.factory").DATASETS
         if task not in known:
             near = difflib.get_close_matches(task, known, 1)

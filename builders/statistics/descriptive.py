@@ -84,7 +84,7 @@ class LengthBias:
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return Pearson's correlation of two sequences; 0.0 if one is constant or has fewer than two values."""
+    """Return Pearson's correlation of two sequences; 0.0 if a sequence is constant or shorter than two."""
     x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return 0.0

@@ -1,7 +1,7 @@
 """Decides which candidates count towards pass@k. No other module decides this.
 
-The run figures, the comparison of runs and ``bestofn loop`` use it. pass@k assumes that no sample depends on the
-verdicts of samples, so four kinds of candidates do not count:
+The run figures, the comparison of runs and ``bestofn loop`` use this module. pass@k assumes that no sample depends on
+the verdicts of samples, so four kinds of candidates do not count:
 
 - the greedy candidate, because its temperature is 0, and the candidates of further models (``provider=[A,B]``);
 - a candidate with a verdict other than pass or fail;

@@ -1,7 +1,7 @@
 """Wilson's interval of a rate, and McNemar's test of two rates.
 
-The package ``analysis`` and adaptive sampling (``stages.adaptive``) use this module. It does not import numpy, so that
-a build starts without it.
+The package ``analysis`` and adaptive sampling (``stages.adaptive``) use this module. This module does not import numpy,
+so that a build starts without numpy.
 """
 
 from __future__ import annotations

@@ -58,9 +58,10 @@ def other_attempts(candidate: Row) -> Iterator[Attempt]:
 
 
 def refused_attempt(now: Attempt) -> Attempt | None:
-    """Return the dialogue that the candidate ``now`` replaced, because it ended in a refusal; None if there is none.
+    """Return the first dialogue of a candidate whose dialogue was run again after a refusal; None for other candidates.
 
-    The returned attempt has no verdict and no cost, because ``now`` has the cost of both dialogues.
+    ``now`` is the attempt in use. The returned attempt has no verdict and no cost, because ``now`` has the cost of
+    both.
     """
     retry: JsonObject = _detail(now.candidate).get("retry") or {}
     messages = retry.get("refused_messages")

@@ -139,7 +139,7 @@ class Writer:
             self.flush()
 
     def add_columns(self, columns: Sequence[Sequence[object]]) -> None:
-        """Add rows that are given as the values of each column."""
+        """Add rows. ``columns`` has one list of values per column."""
         self.add_table(table_of_columns(columns, self.features))
 
     def add_table(self, table: Table) -> None:

@@ -12,7 +12,7 @@ from bestofn.builders.tables.query_row import EMPTY
 
 
 def with_reward_columns(parts: Sequence[str]) -> PublishedTable[CandidateRecord]:
-    """Return the table with one more column ``reward_NAME`` per name in ``parts``, for this part of the score.
+    """Return the table ``candidates`` with one more column ``reward_NAME`` per part of the score in ``parts``.
 
     A name is left out if it is not an identifier or its column exists. The column ``reward_parts`` has all parts.
     """
