@@ -1,7 +1,7 @@
 """Claude on Amazon Bedrock and Google Vertex, through Anthropic's clients. The clients have no batch API.
 
-Selected with ``provider=bedrock`` and ``provider=vertex``. The credentials come from the usual places of boto3 and
-google-auth.
+Selected with ``provider=bedrock`` and ``provider=vertex``. boto3 and google-auth find the credentials in their usual
+places, such as environment variables and configuration files.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ VERTEX_REGIONS = {
 
 
 class CloudSettings(ThinkingSettings, total=False):
-    """The settings of ``AnthropicCloud``; see ``AnthropicMessages``."""
+    """The settings of ``AnthropicCloud``. ``AnthropicMessages`` documents them."""
 
     cache: Literal["5m", "1h"] | None
 
 
 class AnthropicCloud(AnthropicMessages):
-    """Claude in a cloud. The address of the service depends on its region."""
+    """Base class of the providers of Claude in a cloud. The address of the service depends on the region."""
 
     key_required = False
     headers_variable = ""  # the SDK's clients for clouds do not read it
@@ -43,20 +43,20 @@ class AnthropicCloud(AnthropicMessages):
         super().__init__(cache=cache, transport="sdk", **settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return no header; the SDK sends the credentials, and the version of the API is in the body."""
+        """Return no headers: the SDK sends the credentials, and the version of the API is in the body."""
         return {}
 
     def access(self) -> str:
-        """Return what the user can do if the service refuses the credentials; see ``HttpService.access``."""
+        """Return the advice to the user if the service refuses the credentials; see ``HttpService.access``."""
         return super().access() if self.key else self.usual_access.format(key=self.config_key)
 
 
 class BedrockMessages(AnthropicCloud):
     """Claude on Amazon Bedrock. ``model`` is a model id or the ARN of an inference profile.
 
-    Requests are signed with the credentials of boto3 (environment, ``profile``, role of the machine), or sent with the
-    key in ``api_key`` or ``AWS_BEARER_TOKEN_BEDROCK``. ``region`` is read from AWS's settings if it is None. For the
-    other settings, see ``AnthropicMessages``.
+    Requests are signed with the credentials that boto3 finds (environment, ``profile``, role of the machine). With a
+    key in ``api_key`` or ``AWS_BEARER_TOKEN_BEDROCK``, the key is sent instead. If ``region`` is None, it is read from
+    AWS's environment variables or files. For the other settings, see ``AnthropicMessages``.
     """
 
     name = "anthropic_bedrock"
@@ -83,7 +83,7 @@ class BedrockMessages(AnthropicCloud):
         super().__init__(**settings)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """Return the request body. Bedrock reads beta features from the body, not from the header."""
+        """Return the request body. It contains the beta features, because Bedrock does not read their header."""
         body = super().body(request, n)
         betas = [value for name, value in self._headers.items() if name.lower() == "anthropic-beta"]
         if betas and "anthropic_beta" not in body:
@@ -91,7 +91,7 @@ class BedrockMessages(AnthropicCloud):
         return body
 
     def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicBedrock:
-        """Return the client of the official SDK with ``settings``."""
+        """Return the client of Anthropic's SDK for Bedrock."""
         from bestofn.builders.providers.sdk_clients import bedrock_client
 
         assert self._region
@@ -99,11 +99,11 @@ class BedrockMessages(AnthropicCloud):
 
 
 class VertexMessages(AnthropicCloud):
-    """Claude on Google Vertex. ``region`` is for example ``global`` or ``europe-west1``; ``project`` is an id.
+    """Claude on Google Vertex. ``region`` is for example ``global`` or ``europe-west1``; ``project`` is a project id.
 
-    If they are None, ``CLOUD_ML_REGION`` and ``ANTHROPIC_VERTEX_PROJECT_ID`` or ``GOOGLE_CLOUD_PROJECT`` are used. The
-    credentials are Google's default credentials, or an access token in ``api_key``. For the other settings, see
-    ``AnthropicMessages``.
+    If ``region`` is None, ``CLOUD_ML_REGION`` is used. If ``project`` is None, ``ANTHROPIC_VERTEX_PROJECT_ID`` or
+    ``GOOGLE_CLOUD_PROJECT`` is used. The credentials are Google's default credentials, or an access token in
+    ``api_key``. For the other settings, see ``AnthropicMessages``.
     """
 
     name = "anthropic_vertex"
@@ -126,22 +126,22 @@ class VertexMessages(AnthropicCloud):
         variables = ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
         self._project = project or next(filter(None, map(os.environ.get, variables)), "")
         if not self._region:
-            raise ValueError("region is not set; expected a region such as global, or CLOUD_ML_REGION")
+            raise ValueError("region is not set; expected a region such as global, here or in CLOUD_ML_REGION")
         if not self._project:
-            raise ValueError(f"project is not set; expected the id of a project, or {' or '.join(variables)}")
+            raise ValueError(f"project is not set; expected the id of a project, here or in {' or '.join(variables)}")
         host = VERTEX_REGIONS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
         self.public_url = f"https://{host}/v1"
         super().__init__(**settings)
 
     def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicVertex:
-        """Return the client of the official SDK with ``settings``."""
+        """Return the client of Anthropic's SDK for Vertex."""
         from bestofn.builders.providers.sdk_clients import vertex_client
 
         return vertex_client(self.key, self._region, self._project, **settings)
 
 
 def _region_of(profile: str | None) -> str:
-    """Return the region in AWS's configuration files. Raises ``ValueError`` if they have none."""
+    """Return the region that AWS's environment variables or files set. Raises ``ValueError`` if there is none."""
     require("boto3")
     from botocore.exceptions import ProfileNotFound
     from botocore.session import Session
@@ -149,7 +149,9 @@ def _region_of(profile: str | None) -> str:
     try:
         region = Session(profile=profile).get_config_variable("region")
     except ProfileNotFound as error:
-        raise ValueError(f"profile is {profile!r}, which AWS's configuration files do not have") from error
+        raise ValueError(f"profile is {profile!r}; expected a profile in AWS's configuration files") from error
     if not region:
-        raise ValueError("region is not set; expected a region such as us-east-1, AWS_REGION, or one in AWS's files")
+        raise ValueError(
+            "region is not set; expected a region such as us-east-1, here, in AWS_REGION or in AWS's files"
+        )
     return region

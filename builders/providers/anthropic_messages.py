@@ -43,7 +43,7 @@ TOOL_CHOICE: Mapping[str, ToolChoiceParam] = {"none": {"type": "none"}, "require
 
 
 class ThinkingSettings(HttpSettings, total=False):
-    """Settings of ``AnthropicMessages``, which documents them. Claude in a cloud accepts them as well."""
+    """The settings that ``AnthropicMessages`` and Claude in a cloud share. ``AnthropicMessages`` documents them."""
 
     thinking: Literal["adaptive", "disabled"] | None
     temperature: Literal["omit", "send"]
@@ -54,12 +54,12 @@ class AnthropicMessages(HttpBatchService):
 
     Thinking is stored in ``Completion.reasoning``, never in the answer. The signed thinking blocks are stored in
     ``detail`` and are sent back with the result of a tool. With ``thinking="adaptive"``, the model decides how long it
-    thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking; it is added
-    to ``sampling.max_tokens``.
+    thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking, in tokens; it
+    is added to ``sampling.max_tokens``.
 
-    Current models refuse a temperature, so ``sampling.temperature`` is sent only with ``temperature="send"``;
-    otherwise the run records that it was not sent. If thinking is on as well, the value 1 is sent, as the service
-    requires.
+    Current models refuse a temperature. So ``sampling.temperature`` and ``sampling.top_p`` are sent only with
+    ``temperature="send"``; otherwise the run records that they were not sent. If thinking is on, the temperature 1 is
+    sent, as the service requires.
 
     ``cache`` is how long the service keeps a prompt in its cache; cached tokens cost a tenth. If a long prompt is
     sampled several times, the first request finishes before the other requests are sent. So the cache contains the
@@ -94,22 +94,22 @@ class AnthropicMessages(HttpBatchService):
 
     @property
     def identity(self) -> str:
-        """The identity of ``HttpService``, and the settings of this class that change a completion."""
+        """The identity of ``HttpService``, followed by the settings of this class that change a completion."""
         settings = [f"thinking={self.thinking}"] if self.thinking else []
         settings += ["temperature"] if self.temperature == "send" else []
         return " ".join([super().identity, *settings])
 
     @property
     def omitted(self) -> tuple[str, ...]:
-        """See ``builders.sampling.provider.OmitsSettings``."""
+        """The sampling settings that no request contains; see ``builders.sampling.provider.OmitsSettings``."""
         return ("logprobs",) if self.temperature == "send" else ("temperature", "top_p", "logprobs")
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return the header with the API version and, if there is a key, the header with ``key``."""
+        """Return the header with the API version, and the header with ``key`` unless it is empty."""
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
     def sdk_client(self, settings: ClientSettings) -> AsyncAnthropic:
-        """Return the client of the official SDK with ``settings``."""
+        """Return the client of Anthropic's SDK."""
         from bestofn.builders.providers.sdk_clients import anthropic_client
 
         return anthropic_client(**settings)
@@ -121,7 +121,7 @@ class AnthropicMessages(HttpBatchService):
         return AnthropicBatches(self.sdk_client(self.client_settings(math.inf)), self.http)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """Return the request body; see ``HttpService.body``."""
+        """Return the request body. Raises ``RequestError`` if ``request`` does not fit the thinking settings."""
         request = request_for_wire(request)
         sampling = request.sampling
         thinking = self._thinking(request)
@@ -155,7 +155,10 @@ class AnthropicMessages(HttpBatchService):
         return self.with_extra({**body} | self._scaling(sampling, on), request)
 
     def _scaling(self, sampling: Sampling, on: bool) -> dict[str, object]:
-        """Return the fields that older models accept and the types of the SDK do not have. ``on``: the model thinks."""
+        """Return the temperature and ``top_p``, which only older models accept. ``on`` means that the model thinks.
+
+        The types of the SDK do not have these fields.
+        """
         if self.temperature != "send":
             return {}
         return without_none(
@@ -173,7 +176,7 @@ class AnthropicMessages(HttpBatchService):
         return {"type": "disabled"} if self.thinking else None
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """Return the completions in a reply; see ``HttpService.answers``."""
+        """Return the completion in ``value``. Raises ``ServiceError`` if ``value`` is not a Messages API response."""
         if value.get("type") != "message":
             raise ServiceError(f"the reply of {self.base_url} is not a Messages API response: {reply.body[:200]!r}")
         blocks = value["content"]
@@ -199,13 +202,16 @@ class AnthropicMessages(HttpBatchService):
         ]
 
     def reply_model(self) -> type[ReplyModel]:
-        """Return the SDK's model of a reply; see ``HttpService.reply_model``."""
+        """Return the SDK's data model of a reply; see ``HttpService.reply_model``."""
         from anthropic.types import Message as ReplyModel
 
         return ReplyModel
 
     def usage(self, value: JsonObject) -> Usage:
-        """Return the usage in ``value``. ``Usage.prompt`` includes cached tokens; ``input_tokens`` does not."""
+        """Return the usage that the reply ``value`` reports.
+
+        ``Usage.prompt`` includes cached tokens; the service's ``input_tokens`` does not.
+        """
         usage = as_object(value.get("usage"))
         cached = token_count(usage.get("cache_read_input_tokens"))
         written = token_count(usage.get("cache_creation_input_tokens"))
@@ -242,7 +248,7 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
 
 
 def _blocks(message: Message) -> list[dict[str, object]]:
-    """Return the content blocks of ``message``. Blocks that came from the service are sent back unchanged."""
+    """Return the content blocks of ``message``. If the service produced its blocks, they are returned unchanged."""
     raw = (message.get("detail") or {}).get("content")
     if raw:
         return with_ids_of(message, raw, "tool_use", "id")

@@ -21,9 +21,10 @@ TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"
 class AzureOpenAI(OpenAIChat):
     """A deployment of Azure OpenAI. ``model`` is its name; ``base_url`` is ``https://RESOURCE.openai.azure.com``.
 
-    Without ``base_url``, the environment variable ``AZURE_OPENAI_ENDPOINT`` is used; without ``api_version``,
-    ``OPENAI_API_VERSION``. Credentials: ``api_key`` or ``AZURE_OPENAI_API_KEY``; ``bearer="entra"`` for the identity of
-    the user or the machine; or a token in ``AZURE_OPENAI_AD_TOKEN``. For the other settings, see ``OpenAIChat``.
+    Without ``base_url``, the environment variable ``AZURE_OPENAI_ENDPOINT`` is used. Without ``api_version``,
+    ``OPENAI_API_VERSION`` is used. There are three kinds of credentials: a key in ``api_key`` or
+    ``AZURE_OPENAI_API_KEY``; ``bearer="entra"`` for the identity of the user or the machine; a token in
+    ``AZURE_OPENAI_AD_TOKEN``. For the other settings, see ``OpenAIChat``.
     """
 
     name = "azure_openai"
@@ -53,17 +54,17 @@ class AzureOpenAI(OpenAIChat):
         self._api_version = str(chosen or "") or os.environ.get("OPENAI_API_VERSION") or API_VERSION
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return no header; the SDK sends the key."""
+        """Return no headers, because the SDK sends the key."""
         return {}
 
     def access(self) -> str:
-        """Return what the user can do if the service refuses the credentials; see ``HttpService.access``."""
+        """Return the advice to the user if the service refuses the credentials; see ``HttpService.access``."""
         if self.key or self._tokens:
             return super().access()
         return f"Check the token in {TOKEN_VARIABLE}, which expires. {self.config_key}.bearer=entra fetches new tokens."
 
     def sdk_client(self, settings: ClientSettings) -> AsyncAzureOpenAI:
-        """Return the client of the SDK. Raises ``AuthenticationError`` if there are no credentials."""
+        """Return the client of OpenAI's SDK for Azure. Raises ``AuthenticationError`` if there are no credentials."""
         from bestofn.builders.providers.sdk_clients import azure_client
 
         if not (self.key or self._tokens or os.environ.get(TOKEN_VARIABLE)):

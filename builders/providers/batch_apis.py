@@ -1,7 +1,7 @@
 """The batch APIs of OpenAI and Anthropic through their SDKs, for ``builders.sampling.batch_jobs``.
 
-The methods are described in ``builders.sampling.provider.BatchApi``. The lines of results are read without the types of
-the SDKs: a malformed line must not lose the other lines, and the journal stores replies as they were sent.
+``builders.sampling.provider.BatchApi`` describes the methods. The lines of results are parsed without the types of the
+SDKs. So a malformed line does not lose the other lines, and the journal stores replies as they were sent.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MALFORMED = (KeyError, TypeError, AttributeError, ValueError, OverflowError, Rec
 
 
 class SdkBatches:
-    """The common part of both batch APIs. ``batches`` is the resource of the SDK's client."""
+    """Base class of both batch APIs. ``batches`` is the resource of the SDK's client."""
 
     stores_marks: bool
 
@@ -80,7 +80,7 @@ class SdkBatches:
 
     @contextmanager
     def _errors(self, what: str) -> Iterator[None]:
-        """Raise ``ProviderError`` for all failures. ``what`` names the reply that is parsed in the block."""
+        """Convert every failure in the block to a ``ProviderError``. ``what`` names the reply that the block parses."""
         with own_errors(self._http.config_key):
             try:
                 yield
@@ -89,7 +89,7 @@ class SdkBatches:
                 raise ServiceError(f"{problem} ({type(error).__name__}: {error})") from error
 
     def result(self, *files: bytes) -> BatchResult:
-        """Parse all lines of the result files. If several lines answer one request, a reply has priority."""
+        """Parse all lines of the result files. If several lines answer one request, a reply comes before an error."""
         answers: dict[str, Reply | RequestError | None] = {}
         unreadable: list[str] = []
         for line in filter(bytes.strip, b"\n".join(files).splitlines()):
@@ -103,14 +103,14 @@ class SdkBatches:
         return BatchResult(answers, unreadable)
 
     def _matches(self, job: Job, mark: str, count: int) -> bool:
-        """Return whether ``job`` may be the job with ``mark`` and ``count`` requests."""
+        """Return whether ``job`` may be the job that was submitted with ``mark`` and ``count`` requests."""
         raise NotImplementedError
 
     async def _outcome(self, job: Job, batch: str) -> BatchResult | InProgress:
         raise NotImplementedError
 
     def _answer(self, line: JsonObject) -> Reply | RequestError | None:
-        """Return the answer in one line of a result; None if another batch job may answer the request."""
+        """Return the reply or the error in one line of a result; None if another batch job may answer the request."""
         raise NotImplementedError
 
     def _line_error(self, status: int, value: object) -> RequestError | None:
@@ -228,7 +228,10 @@ class AnthropicBatches(SdkBatches):
 
 
 async def _jobs(page: AsyncCursorPage[Batch] | AsyncPage[MessageBatch]) -> AsyncIterator[Job]:
-    """Yield the batch jobs of the account from all pages, newest first. A page without its list is an error."""
+    """Yield the batch jobs of the account, newest first: those on ``page`` and on all later pages.
+
+    Raises ``ValueError`` if the service says that there are more jobs, but not on which page.
+    """
     async for one in page.iter_pages():
         for job in [*one.data]:
             yield job
@@ -240,7 +243,7 @@ async def _jobs(page: AsyncCursorPage[Batch] | AsyncPage[MessageBatch]) -> Async
 
 def _id(created: Job | FileObject) -> str:
     if not isinstance(created.id, str):
-        raise TypeError(f"the id is {created.id!r}")
+        raise TypeError(f"the id is {created.id!r}; expected a text")
     return created.id
 
 

@@ -1,7 +1,7 @@
-"""Bearer tokens that expire: from Microsoft Entra, from Google, or from a command. Used by OpenAI's clients.
+"""Fetches bearer tokens that expire from Microsoft Entra, from Google, or from a command. Used by OpenAI's clients.
 
-``provider.bearer`` is ``entra``, ``entra:SCOPE``, ``google`` or ``command:WORDS``. The credentials come from the usual
-places of azure-identity and google-auth: environment variables, files, the login of ``az`` or ``gcloud``, the machine.
+``provider.bearer`` is ``entra``, ``entra:SCOPE``, ``google`` or ``command:WORDS``. azure-identity and google-auth find
+the credentials in their usual places: environment variables, files, the login of ``az`` or ``gcloud``, the machine.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Token = tuple[str, float]
 
 
 class BearerTokens:
-    """Returns the token of ``source`` when called, and fetches a new one before it expires.
+    """Returns a valid token of ``source`` when called, and fetches a new one before it expires.
 
-    Raises ``ValueError`` if ``source`` is not one of the forms above.
+    ``source`` is a value of ``provider.bearer``. Raises ``ValueError`` if it has none of the forms above.
     """
 
     def __init__(self, source: str) -> None:
@@ -68,7 +68,7 @@ class BearerTokens:
         return await self.renewed("")
 
     async def renewed(self, refused: str) -> str:
-        """Return a valid token, and fetch a new one if the present one is ``refused``."""
+        """Return a valid token. A new one is fetched if the present one has expired or is ``refused``."""
         async with self._lock:
             if time.time() >= self._until or self._token == refused:
                 self._token, expires = await asyncio.to_thread(self._fetch)
@@ -76,7 +76,7 @@ class BearerTokens:
             return self._token
 
     def access(self, config_key: str) -> str:
-        """Return what the user can do if a service refuses the tokens. ``config_key`` is the key of the settings."""
+        """Return the advice to the user if a service refuses the tokens. ``config_key`` is the key of the settings."""
         return ACCESS[self._kind].format(setting=f"{config_key}.bearer")
 
 
@@ -131,12 +131,12 @@ def _from_command(words: str) -> Callable[[], Token]:
 
 
 def _program(words: str) -> str:
-    """Name the command of ``bearer`` by its program, because other words may be credentials."""
+    """Return a name for the command ``words`` with only its program, because other words may be credentials."""
     return f"the command of bearer, {masked_random(words.split()[0])!r},"
 
 
 def _reason(error: Exception) -> str:
-    """Return why a command failed, without text that may be a credential, and without the words of the command."""
+    """Return why a command failed, without the words of the command and with credentials masked."""
     if isinstance(error, subprocess.CalledProcessError):
         printed = masked_random(redacted_message(error.stderr.strip()[-500:]))
         return f"exit code {error.returncode}" + (f": {printed}" if printed else "")

@@ -1,6 +1,6 @@
 """Decodes the bodies of HTTP replies. A body that cannot be decoded is kept, because the reply is paid for.
 
-aiohttp would drop a whole reply whose content encoding is wrong or damaged. Used by
+aiohttp would discard a whole reply whose content encoding is wrong or damaged. Used by
 ``builders.providers.http_transport``.
 """
 
@@ -25,15 +25,15 @@ WINDOW_BITS: Mapping[str, tuple[int, ...]] = {
 
 
 class BodyTooLarge(Exception):
-    """A decoded body is larger than allowed."""
+    """Raised if a decoded body is larger than allowed."""
 
 
 def decoded_body(body: bytes, encoding: str, most: float) -> tuple[bytes, str]:
-    """Return the decoded ``body`` and "". If it cannot be decoded, return ``body`` and the name of its encoding.
+    """Return (decoded body, ""). If ``body`` cannot be decoded, return (``body``, ``encoding``).
 
-    ``encoding`` is the header ``Content-Encoding``. A body that is text in spite of this header is returned unchanged.
-    A wrong checksum of gzip is ignored, because the JSON is checked later. Raises ``BodyTooLarge`` if the decoded body
-    is larger than ``most`` bytes.
+    ``encoding`` is the header ``Content-Encoding``. A body that is plain text in spite of this header is returned
+    unchanged. A wrong checksum of gzip is ignored, because the JSON is checked later. Raises ``BodyTooLarge`` if the
+    decoded body is larger than ``most`` bytes.
     """
     decoded = body
     for name in reversed([name.strip().lower() for name in encoding.split(",")]):
@@ -51,7 +51,10 @@ def decoded_body(body: bytes, encoding: str, most: float) -> tuple[bytes, str]:
 
 
 def _decoded(body: bytes, window_bits: int, most: float) -> bytes | None:
-    """Return the decoded ``body``; None if it is damaged, or if it ends too early."""
+    """Return the decoded ``body``; None if it is damaged or incomplete. Raises ``BodyTooLarge``.
+
+    ``window_bits`` selects the format, as in ``zlib.decompressobj``.
+    """
     decoder = zlib.decompressobj(window_bits)
     parts: list[bytes] = []
     size, end = 0, max(0, len(body) - TRAILER) if window_bits == GZIP else len(body)

@@ -1,7 +1,7 @@
-"""Makes one reply of an event stream. bestofn asks for no streams, but some proxies send one anyway.
+"""Joins the events of a stream into one reply. bestofn requests no streams, but some proxies send one.
 
-A stream is lines of Server-Sent Events (``data: {…}``), or one JSON object per line, as Ollama sends them. The result
-has the form of the reply without streaming, so the parser of the service can read it. Used by
+A stream is lines of Server-Sent Events (``data: {…}``), or one JSON object per line, as Ollama sends them. The joined
+reply has the form of a reply without streaming, so the parser of the service can parse it. Used by
 ``builders.providers.http_transport``.
 """
 
@@ -18,7 +18,7 @@ RESPONSE_ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def assembled(body: bytes) -> dict[str, Any] | None:
-    """Return the reply in the event stream ``body``; None if it is not a stream, or if the stream has no end."""
+    """Return the reply that the event stream ``body`` contains; None if ``body`` is not a complete stream."""
     events = _events(body.decode("utf-8", "replace"))
     if not events:
         return None
@@ -59,7 +59,7 @@ def _events(text: str) -> Sequence[dict[str, Any]]:
 
 
 def _message(events: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Assemble the events of the Messages API."""
+    """Join the events of Anthropic's Messages API into one reply; None if the last event is missing."""
     message: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     arguments: dict[int, str] = {}
@@ -91,7 +91,10 @@ def _add_delta(block: dict[str, Any], delta: JsonObject, arguments: dict[int, st
 
 
 def _chat(events: Sequence[JsonObject], done: bool) -> dict[str, Any] | None:
-    """Assemble the events of Chat Completions."""
+    """Join the events of Chat Completions into one reply; None if the stream is incomplete.
+
+    ``done`` says whether the stream ends with ``[DONE]``.
+    """
     reply: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -110,7 +113,7 @@ def _chat(events: Sequence[JsonObject], done: bool) -> dict[str, Any] | None:
 
 
 def _merge(target: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Add ``delta`` to ``target``: texts and lists are joined, tool calls by their index."""
+    """Add ``delta`` to ``target``: join texts and lists, and merge tool calls that have the same index."""
     for key, value in delta.items():
         before = target.get(key)
         if value is None or key in ("role", "index", "finish_reason", "id", "type"):
@@ -131,7 +134,10 @@ def _merge(target: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def _ollama(events: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Assemble the lines of Ollama: the last one has the counts, each one has a part of the message."""
+    """Join the lines of Ollama into one reply; None if the last line is missing.
+
+    Each line has a part of the message, and the last line has the token counts.
+    """
     if len(events) < 2 or not events[-1].get("done"):
         return None
     message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}

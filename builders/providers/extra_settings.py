@@ -1,4 +1,4 @@
-"""Writes ``extra_headers`` and ``extra_query`` as text. Used by ``builders.providers.http_service``."""
+"""Converts the settings ``extra_headers`` and ``extra_query`` to text. Used by ``builders.providers.http_service``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 
 def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> dict[str, str]:
-    """Return ``headers`` as text, without those that are None.
+    """Return ``headers`` with their values as text, without those whose value is None.
 
-    The environment ``variable`` of an SDK may have more headers, one ``NAME: VALUE`` per line. ``headers`` have
-    priority over them.
+    ``variable`` is an environment variable that an SDK reads for more headers, one ``NAME: VALUE`` per line.
+    ``headers`` have priority over them.
     """
     lines = (os.environ.get(variable) or "").split("\n") if variable else []
     pairs = [line.partition(":") for line in lines]
@@ -22,9 +22,9 @@ def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> di
 
 
 def query_text(parameters: Mapping[str, object]) -> str:
-    """Return ``parameters`` as the query of a URL. A list repeats its parameter; None leaves it out.
+    """Return ``parameters`` as the query of a URL. A list gives one parameter per item; None gives no parameter.
 
-    Raises ``ValueError`` for a value that a query cannot hold.
+    Raises ``ValueError`` for a value that is neither text nor a number nor a list of them.
     """
     return urlencode([(name, text) for name, value in parameters.items() for text in _query_texts(name, value)])
 

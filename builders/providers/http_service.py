@@ -40,7 +40,7 @@ SERVICE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class Sender(Protocol):
-    """Posts JSON to a service: ``HttpTransport`` or ``SdkTransport``."""
+    """An object that posts JSON to a service: ``HttpTransport`` or ``SdkTransport``."""
 
     async def post(self, path: str, body: JsonObject) -> Reply:
         """Send ``body`` to the endpoint ``path`` and return the reply. Raises ``ProviderError`` for any failure."""
@@ -48,7 +48,7 @@ class Sender(Protocol):
 
 
 class HttpSettings(TypedDict, total=False):
-    """The settings that all providers of ``HttpService`` accept, which documents them."""
+    """The settings that all subclasses of ``HttpService`` accept. ``HttpService`` documents them."""
 
     model: Required[str]
     base_url: str | None
@@ -63,7 +63,10 @@ class HttpSettings(TypedDict, total=False):
 
 
 class BatchSettings(HttpSettings, total=False):
-    """The settings of the providers of ``HttpBatchService``, which documents them, without ``transport``."""
+    """The settings, except ``transport``, that all subclasses of ``HttpBatchService`` accept.
+
+    ``HttpService`` and ``HttpBatchService`` document them.
+    """
 
     mode: Mode
     batching: Batching
@@ -74,10 +77,10 @@ class HttpService(ABC):
 
     If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``extra_headers``,
     ``extra_query`` and ``extra_body`` are added to each request; ``sampling.extra`` has priority over ``extra_body``.
-    They are part of the identity, except credentials and headers that change no completion. ``service`` is a name for
-    the server; in the identity it replaces the address, so a new address changes no journal key. ``free`` is True if
-    requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
-    ``raw_log`` is a file that records all requests and responses; credentials are written as "***".
+    The identity includes all of them except credentials and headers that change no completion. ``service`` is a name
+    for the server; in the identity it replaces the address, so a new address changes no journal key. ``free`` is True
+    if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine. ``raw_log``
+    is a file that records all requests and responses; credentials are written as "***".
     """
 
     name: str
@@ -131,7 +134,7 @@ class HttpService(ABC):
         self._raw_log = raw_log
 
     def _checked_url(self, url: str) -> str:
-        """Return ``url`` with a scheme and without a slash at its end. Raises ``ValueError`` if it is not a URL."""
+        """Return ``url`` with a scheme and without a slash at its end. Raises ``ValueError`` for an invalid URL."""
         whole = url if "://" in url else self.usual_scheme + url
         if not is_http_url(whole):
             raise ValueError(
@@ -143,9 +146,9 @@ class HttpService(ABC):
 
     @property
     def identity(self) -> str:
-        """The API, the server, the model, and hashes of the extra settings that may change the completions.
+        """A text with the API, the server, the model, and hashes of the extra settings that may change a completion.
 
-        It contains no credential, so a new key gives the same journal keys.
+        It contains no credentials, so a new API key does not change the journal keys.
         """
         choosing = sorted(
             (name.lower(), value)
@@ -159,7 +162,7 @@ class HttpService(ABC):
         return place + "".join(f" {name}={_digest(value)}" for name, value in parts.items() if value)
 
     def _secrets(self, key: str | None) -> list[str]:
-        """Return all credentials that the service receives: the API key, headers, and those in the URL."""
+        """Return all credentials that the service receives: ``key`` and those in headers and in the URL."""
         headers = [str(value) for name, value in self._headers.items() if not is_harmless_header(name)]
         long = [value for value in headers if len(value) >= LEAST]
         return [*([key] if key else []), *long, *credentials_in(self._url)]
@@ -175,8 +178,8 @@ class HttpService(ABC):
         headers = self._sent_headers = {**self.key_headers(key), **self._headers}
         if "authorization" in map(str.lower, headers) and any(credentials_in(self._url.partition("?")[0])):
             raise ConfigError(
-                f"{self.config_key}.base_url holds a user name for {self.base_url}, and an API key or an Authorization "
-                "header is set too; the service accepts only one of them. Remove one."
+                f"{self.config_key}.base_url contains a user name for {self.base_url}, and an API key or an "
+                "Authorization header is set too; the service accepts only one of them. Remove one."
             )
         secrets = self._secrets(key)
         remember(secrets)
@@ -194,7 +197,7 @@ class HttpService(ABC):
         return self
 
     def _open_sender(self) -> Sender:
-        """Return what posts the requests."""
+        """Return the object that posts the requests."""
         return self.http
 
     async def __aexit__(self, *exc: object) -> None:
@@ -220,7 +223,10 @@ class HttpService(ABC):
             ) from error
 
     def reply_model(self) -> type[BaseModel] | None:
-        """Return the SDK's model of a reply, which names what is wrong in a reply that cannot be parsed."""
+        """Return the SDK's data model of a reply; None if there is none.
+
+        It is used to describe what is wrong in a reply that cannot be parsed.
+        """
         return None
 
     def _oddities(self, value: JsonObject) -> str:
@@ -232,10 +238,10 @@ class HttpService(ABC):
         return oddities(value, model)
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """Return the usage of a reply that ``read`` cannot parse.
+        """Return the token usage of a reply that ``read`` cannot parse; None if the reply costs nothing.
 
-        Returns None if the reply costs nothing: an incomplete reply, or an error that reports no usage. The usage of a
-        reply whose content encoding cannot be decoded is empty.
+        An incomplete reply, or an error that reports no usage, costs nothing. If the content encoding of a reply cannot
+        be decoded, its usage is unknown, and an empty ``Usage`` is returned.
         """
         if reply.encoding:
             return Usage()
@@ -251,16 +257,16 @@ class HttpService(ABC):
         return None if value.get("error") and usage == Usage() else usage
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return the headers that contain the API key ``key``. An empty ``key`` means that there is no key."""
+        """Return the headers that contain the API key ``key``; none if ``key`` is empty."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def access(self) -> str:
-        """Return what the user can do if the service refuses the credentials. The provider must be open."""
+        """Return the advice to the user if the service refuses the credentials. The provider must be open."""
         places = f"{self.config_key}.api_key or the environment variable {self.key_variable}"
         return f"Check the API key: {places}." if self.key else f"No API key was sent. Set {places}."
 
     def with_extra(self, body: dict[str, object], request: Request) -> dict[str, object]:
-        """Return ``body`` with ``extra_body`` and the extra fields of ``request``."""
+        """Return ``body`` with the fields of ``extra_body`` and of ``request.sampling.extra``."""
         return body | self._extra_body | dict(request.sampling.extra)
 
     @abstractmethod
@@ -284,11 +290,14 @@ def _digest(value: object) -> str:
 
 
 class HttpBatchService(HttpService):
-    """An ``HttpService`` with a batch API (see ``builders.sampling.provider.BatchProvider``) and an official SDK.
+    """An ``HttpService`` whose service has a batch API and an official SDK.
 
-    With ``mode="batch"``, requests are sent through the batch API, which replies within a day at half the price.
-    ``batching`` sets when batch jobs are submitted and how long the run waits for them. With ``transport="sdk"``, the
-    SDK builds the requests. Request bodies and journal keys are the same, so a run may change its transport.
+    Implements ``builders.sampling.provider.BatchProvider``. With ``mode="batch"``, requests are sent through the batch
+    API, which replies within a day at half the price. ``batching`` sets when batch jobs are submitted and how long the
+    run waits for them.
+
+    With ``transport="sdk"``, the SDK builds the requests. Request bodies and journal keys are the same, so a run may
+    change its transport.
     """
 
     operational = (*HttpService.operational, "mode", "batching", "transport")
@@ -322,7 +331,7 @@ class HttpBatchService(HttpService):
         """Return the client of the service's official SDK with ``settings``."""
 
     def client_settings(self, most: float | None = None) -> ClientSettings:
-        """Return the settings of an SDK client. ``most`` is the size limit of a reply in bytes."""
+        """Return the settings of an SDK client. ``most`` is the size limit of a reply in bytes; None: the default."""
         from bestofn.builders.providers.sdk_transport import client_settings
 
         return client_settings(self.http, self._url, self._sent_headers, self.limits.timeout_s, most, self._tokens)

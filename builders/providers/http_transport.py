@@ -1,8 +1,8 @@
-"""JSON over HTTP for all services: a connection pool, typed errors, and an optional log of requests and responses.
+"""Sends JSON over HTTP for all services, with a connection pool, typed errors, and an optional log.
 
-Both transports send with the aiohttp connections of this module: ``transport=direct`` builds the requests itself, and
-``builders.providers.sdk_transport`` has the services' SDKs build them. Measurements: docs/decisions/sdk-transport.md.
-Nothing is retried here; only ``builders.sampling.limiter`` retries.
+Both transports send with the aiohttp connections of this module. With ``transport=direct`` this module builds the
+requests itself; ``builders.providers.sdk_transport`` has the services' SDKs build them. Measurements:
+docs/decisions/sdk-transport.md. Nothing is retried here; only ``builders.sampling.limiter`` retries.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class HttpTransport:
     """A pool of connections to one service.
 
     ``secrets`` are the credentials that the service receives; no message and no log contains them. ``config_key`` is
-    the key of the service's settings, for messages. ``access`` says what the user can do if the service refuses the
-    credentials.
+    the key of the service's settings, for messages. ``access`` is the advice to the user if the service refuses the
+    credentials. Example:
 
-    async with HttpTransport(base_url, headers, limits) as http:
-        reply = await http.post("/chat/completions", body)
+        async with HttpTransport(base_url, headers, limits) as http:
+            reply = await http.post("/chat/completions", body)
     """
 
     def __init__(
@@ -117,10 +117,11 @@ class HttpTransport:
         )
 
     async def send(self, method: str, url: str | yarl.URL, *, most: float | None = None, **options: Any) -> Reply:
-        """Send a request with ``options`` for aiohttp to ``url`` and return the reply. Raises the errors of ``post``.
+        """Send a request to ``url`` and return the reply. Raises the errors of ``post``.
 
-        ``most`` is the size limit of the reply in bytes; the default is ``limits.reply_mb``. Redirects are not
-        followed, because the key and the prompt would be sent to another address.
+        ``options`` are arguments of ``aiohttp.ClientSession.request``. ``most`` is the size limit of the reply in
+        bytes; the default is ``limits.reply_mb``. Redirects are not followed, because the key and the prompt would be
+        sent to another address.
         """
         import aiohttp
 
@@ -161,7 +162,7 @@ class HttpTransport:
         return Reply(body, seconds, request_id, headers, repaired, encoding)
 
     async def _body(self, response: aiohttp.ClientResponse, most: float | None) -> tuple[bytes, str]:
-        """Read and decode the body of ``response``. Also return its encoding if it cannot be decoded, otherwise "".
+        """Return (decoded body, "") of ``response``; (body, name of its encoding) if it cannot be decoded.
 
         Raises ``RequestError`` if the body is larger than ``most`` bytes.
         """
@@ -189,7 +190,7 @@ class HttpTransport:
         return error_of_status(status, reason, message, retry_after(headers), self.config_key, self.access)
 
     def redacted(self, text: str) -> str:
-        """Return ``text`` with "***" in place of all credentials and of any text that looks like one."""
+        """Return ``text`` with "***" in place of all credentials, and of all text that looks like a credential."""
         return redacted_message(text, self._secrets)
 
     def _write_log(self, method: str, url: str, sent: bytes, status: int, received: bytes, seconds: float) -> None:
@@ -205,7 +206,7 @@ class HttpTransport:
 
 
 def _check_headers(headers: Mapping[str, str], config_key: str) -> None:
-    """Raise ``ConfigError`` if HTTP cannot send a header. The message does not contain the value."""
+    """Raise ``ConfigError`` if a header contains a control character. The message does not contain the value."""
     for name, value in headers.items():
         if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", f"{name}{value}"):
             raise ConfigError(
@@ -216,7 +217,7 @@ def _check_headers(headers: Mapping[str, str], config_key: str) -> None:
 
 
 def _open_log(path: Path, config_key: str) -> None:
-    """Create the raw log. Raises ``ConfigError`` if the file cannot be written or holds the data of a run."""
+    """Create the log file. Raises ``ConfigError`` if it cannot be written, or if the file has data of a run."""
     check_output_file(path, f"{config_key}.raw_log")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -238,7 +239,7 @@ def error_of_status(
     """Return the error for a response with an HTTP ``status`` of at least 400, online or in a batch job.
 
     ``reason`` is the error text of the service, and ``message`` the text of the returned error. ``config_key`` is the
-    key of the service's settings, and ``access`` what the user can do if the service refuses the credentials.
+    key of the service's settings, and ``access`` the advice to the user if the service refuses the credentials.
     """
     if status == 402 or any(mark in reason for mark in PAYMENT):
         return BudgetError(
@@ -282,10 +283,10 @@ def check_encoding(reply: Reply) -> None:
 
 
 def decoded(body: bytes) -> Any:
-    """Decode a JSON document or an event stream. Bytes that are not valid UTF-8 are replaced.
+    """Decode ``body``: a JSON document or an event stream. Bytes that are not valid UTF-8 are replaced.
 
-    The reply is paid for, so everything that can be read is used. Raises ``ValueError`` or ``RecursionError`` if the
-    body is neither JSON nor a complete event stream.
+    The reply is paid for, so as much of it as possible is used. Raises ``ValueError`` or ``RecursionError`` if the body
+    is neither JSON nor a complete event stream.
     """
     try:
         return _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
@@ -301,7 +302,7 @@ def decoded(body: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Convert ``digits``. ``int`` refuses numbers of more than 4,300 digits, which become infinite."""
+    """Convert ``digits`` to a number. With 1,000 digits or more it is infinite, because ``int`` may refuse it."""
     return int(digits) if len(digits) < 1000 else float(digits)
 
 
@@ -309,7 +310,7 @@ _DECODER = json.JSONDecoder(parse_int=_integer)
 
 
 def error_text(body: bytes) -> str:
-    """Return the error message in the response ``body``. If its format is unknown, return the start of ``body``."""
+    """Return the error message in the response ``body``. If the format is unknown, return the start of ``body``."""
     value = _json_or_text(body)
     if isinstance(value, dict):
         error = value.get("error", value)
@@ -328,9 +329,9 @@ def _json_or_text(body: bytes) -> Any:
 
 
 def _cause(error: Exception, reading: bool) -> str:
-    """Return the cause of a failed connection for the counts in summaries.
+    """Return the cause of a failed connection, for the counts in summaries.
 
-    ``reading`` means that the headers of the reply had arrived.
+    ``reading`` means that the headers of the reply had arrived before the failure.
     """
     import aiohttp
 

@@ -15,8 +15,8 @@ from bestofn.builders.sampling.provider import Reply
 class InProcessProvider(ABC):
     """Base class of providers that compute completions in this process. A subclass implements only ``sample``.
 
-    The journal stores the completions of ``sample`` as JSON. A subclass sets ``name`` and ``model``, and overrides the
-    other attributes if the defaults do not fit.
+    The journal stores the completions of ``sample`` as JSON. A subclass also sets ``name`` and ``model``. It overrides
+    the other attributes if their defaults do not fit.
     """
 
     name: str
@@ -30,11 +30,11 @@ class InProcessProvider(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """A text that identifies everything that can change a completion, except the request."""
+        """A text that names everything outside the request that can change a completion."""
 
     @abstractmethod
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """Sample between one and ``n`` completions. Raises ``ProviderError`` if no completion can be sampled."""
+        """Sample at least one and at most ``n`` completions. Raises ``ProviderError`` if it can sample none."""
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Call ``sample`` and return its completions as JSON in a ``Reply``."""
@@ -51,5 +51,5 @@ class InProcessProvider(ABC):
         return [Completion(**(value | {"usage": Usage(**value["usage"])})) for value in values]
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """Return None, because a reply from this process costs nothing."""
+        """Return None, because a reply that this process computed costs nothing."""
         return None

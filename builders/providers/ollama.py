@@ -1,4 +1,4 @@
-"""Ollama's own API, which accepts all Ollama options. For its OpenAI endpoint, use ``provider=openai_chat``.
+"""Ollama's native API, which accepts all Ollama options. For its OpenAI endpoint, use ``provider=openai_chat``.
 
 Selected with ``provider=ollama``; called by the sampler (``builders.sampling``).
 """
@@ -23,7 +23,8 @@ class Ollama(HttpService):
     """A model served by Ollama. Each request returns one completion.
 
     ``options`` are Ollama options, for example ``num_ctx``, ``top_k`` or ``repeat_penalty``. ``think`` turns thinking
-    on or off; None keeps the model's default. ``keep_alive`` is how long the model stays loaded after a request.
+    on or off; None keeps the model's default. ``keep_alive`` is how long the model stays loaded after a request, for
+    example "5m".
     """
 
     name = "ollama"
@@ -53,12 +54,12 @@ class Ollama(HttpService):
 
     @property
     def identity(self) -> str:
-        """The identity of ``HttpService``, and the settings of this class that change a completion."""
+        """The identity of ``HttpService``, followed by the settings of this class that change a completion."""
         options = "".join(f" {key}={value}" for key, value in sorted(self.options.items()))
         return super().identity + options + ("" if self.think is None else f" think={self.think}")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """Return the request body; see ``HttpService.body``."""
+        """Return the request body in Ollama's format."""
         sampling = request.sampling
         options = {
             "temperature": sampling.temperature,
@@ -84,7 +85,7 @@ class Ollama(HttpService):
         return self.with_extra(body, request)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """Return the completions in a reply; see ``HttpService.answers``."""
+        """Return the one completion in ``value``. Raises ``ServiceError`` if the reply is incomplete."""
         if not value.get("done", True):
             raise ServiceError(
                 f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}",
@@ -121,7 +122,7 @@ class Ollama(HttpService):
 
 
 def _sent(message: Message) -> dict[str, object]:
-    """Convert ``message`` to Ollama's format: arguments are objects, and a tool result includes the tool's name."""
+    """Convert ``message`` to Ollama's format: tool arguments are objects, and a tool result names its tool."""
     sent: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
     if message.get("tool_calls"):
         sent["tool_calls"] = [

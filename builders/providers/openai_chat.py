@@ -46,7 +46,7 @@ class OpenAIChat(HttpBatchService):
     If a server returns fewer completions than requested, the sampler requests the missing ones. If ``base_url`` is
     None, the environment variable ``OPENAI_BASE_URL`` is used; if that is not set, OpenAI's own URL is used.
     ``max_tokens_field`` is the server's name for the token limit. None means ``max_completion_tokens`` for OpenAI and
-    ``max_tokens`` for other servers. ``bearer`` is the source of a token that expires (see ``bearer_tokens``); the
+    ``max_tokens`` for other servers. ``bearer`` is the source of a token that expires (see ``bearer_tokens``); OpenAI's
     SDK then sends the requests. For the other settings, see ``HttpBatchService``.
     """
 
@@ -80,17 +80,17 @@ class OpenAIChat(HttpBatchService):
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
     def sdk_client(self, settings: ClientSettings) -> AsyncOpenAI:
-        """Return the client of the official SDK with ``settings``."""
+        """Return the client of OpenAI's SDK."""
         from bestofn.builders.providers.sdk_clients import openai_client
 
         return openai_client(self._tokens.open() if self._tokens else None, **settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return the header that contains the key; with ``bearer``, the SDK sends the token instead."""
+        """Return the header that contains ``key``; none with ``bearer``, because the SDK then sends the token."""
         return {} if self._tokens else super().key_headers(key)
 
     def access(self) -> str:
-        """Return what the user can do if the service refuses the credentials; see ``HttpService.access``."""
+        """Return the advice to the user if the service refuses the credentials; see ``HttpService.access``."""
         return self._tokens.access(self.config_key) if self._tokens else super().access()
 
     def batches(self) -> OpenAIBatches:
@@ -100,7 +100,7 @@ class OpenAIChat(HttpBatchService):
         return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, self.batch_endpoint)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """Return the request body; see ``HttpService.body``."""
+        """Return the request body in the format of Chat Completions."""
         request = request_for_wire(request)
         sampling = request.sampling
         limit = {self._max_tokens_field: sampling.max_tokens}
@@ -127,7 +127,7 @@ class OpenAIChat(HttpBatchService):
         return self.with_extra(without_none(body), request)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """Return the completions in a reply; see ``HttpService.answers``."""
+        """Return one completion per choice in ``value``. Raises ``ServiceError`` if there are no choices."""
         choices = value["choices"]
         if not choices:
             raise ServiceError(
@@ -164,7 +164,7 @@ class OpenAIChat(HttpBatchService):
         )
 
     def reply_model(self) -> type[ChatCompletion]:
-        """Return the SDK's model of a reply; see ``HttpService.reply_model``."""
+        """Return the SDK's data model of a reply; see ``HttpService.reply_model``."""
         from openai.types.chat import ChatCompletion
 
         return ChatCompletion
@@ -184,7 +184,7 @@ class OpenAIChat(HttpBatchService):
 
 
 def _sent(message: Message) -> dict[str, object]:
-    """Return ``message`` without ``INTERNAL_KEYS``."""
+    """Return ``message`` without the keys that only bestofn uses (``INTERNAL_KEYS``)."""
     return {key: value for key, value in message.items() if key not in INTERNAL_KEYS}
 
 

@@ -43,7 +43,7 @@ class OpenAIResponses(HttpBatchService):
     summary of the reasoning.
 
     Many compatible servers have only Chat Completions. If such a server refuses the path of the Responses API, this
-    provider sends a warning, and uses Chat Completions for this request and all later ones.
+    provider logs a warning and uses Chat Completions for this request and all later ones.
     """
 
     name = "openai_responses"
@@ -71,11 +71,11 @@ class OpenAIResponses(HttpBatchService):
 
     @property
     def identity(self) -> str:
-        """The identity of ``HttpService``, and the settings of this class that change a completion."""
+        """The identity of ``HttpService``, followed by the setting ``summary``, which changes a completion."""
         return super().identity + (f" summary={self.summary}" if self.summary else "")
 
     def sdk_client(self, settings: ClientSettings) -> AsyncOpenAI:
-        """Return the client of the official SDK with ``settings``."""
+        """Return the client of OpenAI's SDK."""
         from bestofn.builders.providers.sdk_clients import openai_client
 
         return openai_client(**settings)
@@ -87,7 +87,7 @@ class OpenAIResponses(HttpBatchService):
         return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, "/v1/responses")
 
     async def ask(self, request: Request, n: int) -> Reply:
-        """Send ``request`` once and return the reply; see ``builders.sampling.provider.Provider``."""
+        """Send ``request`` once and return the reply, if necessary of Chat Completions; see the class."""
         if self._chat_only:
             return await self._ask_chat(request, n)
         try:
@@ -100,7 +100,10 @@ class OpenAIResponses(HttpBatchService):
         return reply
 
     async def _first_chat(self, request: Request, n: int, refused: RequestError) -> Reply:
-        """Ask with Chat Completions for the first time. Raises ``refused`` if the server does not have this API."""
+        """Send ``request`` to Chat Completions, because the Responses API was ``refused``.
+
+        Raises ``refused`` if the server does not have Chat Completions either.
+        """
         try:
             reply = await self._ask_chat(request, n)
         except RequestError as error:
@@ -119,7 +122,7 @@ class OpenAIResponses(HttpBatchService):
         return await self._sender.post(self._chat.path, self._chat.body(request, n))
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """Return the request body; see ``HttpService.body``."""
+        """Return the request body in the format of the Responses API."""
         request = request_for_wire(request)
         sampling = request.sampling
         reasoning = without_none({"effort": sampling.effort, "summary": self.summary or None})
@@ -145,7 +148,7 @@ class OpenAIResponses(HttpBatchService):
         return self.with_extra(without_none(body), request)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """Return the completions in a reply; see ``HttpService.answers``."""
+        """Return the completions in ``value``, a reply of either API. Raises ``ServiceError`` if a response failed."""
         if "choices" in value:
             return self._chat.answers(value, reply)
         if value.get("status") in ("failed", "cancelled"):
@@ -180,7 +183,7 @@ class OpenAIResponses(HttpBatchService):
         ]
 
     def reply_model(self) -> type[Response]:
-        """Return the SDK's model of a reply; see ``HttpService.reply_model``."""
+        """Return the SDK's data model of a reply; see ``HttpService.reply_model``."""
         from openai.types.responses import Response
 
         return Response
@@ -209,7 +212,7 @@ def _stop(value: JsonObject, calls: bool, refusal: str) -> StopReason:
 
 
 def _items(message: Message) -> list[dict[str, object]]:
-    """Return the input items of ``message``. Items that came from the service are sent back unchanged."""
+    """Return the input items of ``message``. If the service produced its items, they are returned unchanged."""
     role = message["role"]
     if role == "tool":
         output = content_text(message.get("content"))

@@ -24,7 +24,7 @@ class Recorded:
     tool, assistant, and so on. The model name of the answers is ``model`` if it is set, otherwise
     ``metadata["model"]``.
 
-    Thinking is removed from the answers and stored in ``Candidate.reasoning``, as for answers of an API. An answer that
+    Thinking is removed from the answers and stored in ``Candidate.reasoning``, as for sampled answers. An answer that
     ends within its thinking has the stop reason ``length``.
     """
 
@@ -36,20 +36,20 @@ class Recorded:
 
     @property
     def identity(self) -> str:
-        """The name of the provider and the name of the metadata field."""
+        """The name of the provider and the name of the metadata field, separated by a space."""
         return f"{self.name} {self.field}"
 
     def answers_for(self, query: Query) -> list[Candidate]:
-        """Return the recorded answers to ``query``, without those that are null.
+        """Return the recorded answers to ``query`` as candidates, without those that are null.
 
-        Raises ``ConfigError`` if a recorded value is not an answer.
+        Raises ``ConfigError`` if a recorded value has none of the forms of an answer.
         """
         recorded = [answer for answer in self._recorded(query) if not _is_null(answer)]
         model = self.model if self.model != "recorded" else str(query.metadata.get("model") or self.model)
         return [_candidate(index, _messages(answer, query.id), model) for index, answer in enumerate(recorded)]
 
     def null_answers(self, query: Query) -> int:
-        """Return how many recorded answers to ``query`` are null."""
+        """Return the number of recorded answers to ``query`` that are null."""
         return sum(map(_is_null, self._recorded(query)))
 
     def _recorded(self, query: Query) -> Sequence[Any]:
@@ -58,7 +58,7 @@ class Recorded:
 
 
 def _is_null(answer: object) -> bool:
-    """Return whether ``answer`` is null or NaN, or a message whose content is null and that has no tool call."""
+    """Return whether ``answer`` has no value: null, NaN, or a message with the content null and without a tool call."""
     if not isinstance(answer, Mapping):
         return present(answer) is None
     given = [answer.get(key) for key in (*TEXT_KEYS, "tool_calls", "function_call")]
@@ -98,7 +98,7 @@ def _is_message(message: object) -> bool:
 
 
 def _with_content(message: JsonObject) -> JsonObject:
-    """Return ``message``. If it has no ``content``, its text under one of ``TEXT_KEYS`` becomes the ``content``."""
+    """Return ``message`` with a ``content``. If it has none, its text under one of ``TEXT_KEYS`` is moved there."""
     key = next((key for key in TEXT_KEYS if isinstance(message.get(key), str)), None)
     if key is None or "content" in message:
         return message

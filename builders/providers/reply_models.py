@@ -1,4 +1,4 @@
-"""Names what is odd in a reply that cannot be parsed, with the models of the SDKs. Used by ``http_service``."""
+"""Describes the errors in a reply that cannot be parsed, with the data models of the SDKs. Used by ``http_service``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Path = tuple[int | str, ...]
 
 
 def oddities(value: object, model: type[BaseModel]) -> str:
-    """Return the first problems of ``value`` as a reply of the type ``model``; an empty text if it is valid.
+    """Return a text about the first differences of ``value`` from the type ``model``; "" if there are none.
 
     Example: ``choices.0.message: Field required``.
     """
@@ -32,9 +32,11 @@ def oddities(value: object, model: type[BaseModel]) -> str:
 
 
 def _nearest(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """Of the errors of a value that may have several types, return those of the type with the fewest errors.
+    """Return the errors that fit best, for values that may have several types.
 
-    A type whose name, in the field ``type``, is another one is not considered if there are others.
+    pydantic reports the errors of every type that it has tried. For each value, only the errors of the type with the
+    fewest errors are returned. Types whose name differs from the value's field ``type`` are ignored if other types
+    remain.
     """
     by_place: dict[Path, dict[Path, list[ErrorDetails]]] = defaultdict(lambda: defaultdict(list))
     for error in errors:
@@ -52,7 +54,7 @@ def _is_another_type(error: ErrorDetails) -> bool:
 
 
 def _until_a_type(place: Path) -> Path:
-    """Return ``place`` up to the first name of a type: pydantic adds the name of the type that it has tried."""
+    """Return the part of ``place`` before the first type name. pydantic inserts the name of each type that it tries."""
     for depth, part in enumerate(place):
         if _is_type(part):
             return place[:depth]

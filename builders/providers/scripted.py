@@ -22,10 +22,10 @@ REMEMBERED = 1_000  # maximum length of ``requests``
 class Scripted(InProcessProvider):
     """A provider that answers from the script ``lines``.
 
-    The script has one of three forms: a function (request, seed) -> line, a list of lines, or a mapping. The keys of a
-    mapping are user messages or parts of them; the last user message of a request selects the key. If several
-    lines fit, a hash of the request and the seed selects one line. So the same request with the same seed always gets
-    the same line.
+    The script has one of three forms: a function (request, seed) -> line, a list of lines, or a mapping from texts to
+    lines. In a mapping, the key is the last user message of the request or a part of it. If there are several lines, a
+    hash of the request and the seed selects one of them. So the same request with the same seed always gets the same
+    line.
 
     A line is a text, a message, a ``Completion``, or an exception to raise. Each call waits ``latency_s`` seconds. The
     first calls raise the exceptions in ``faults``, one per call.
@@ -56,11 +56,11 @@ class Scripted(InProcessProvider):
 
     @property
     def identity(self) -> str:
-        """The name of the provider and of its model."""
+        """The name of the provider and the name of its model, separated by a space."""
         return f"{self.name} {self.model}"
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """Return ``n`` completions with consecutive seeds, beginning with the seed of ``request``."""
+        """Return ``n`` completions. Their seeds are consecutive, starting with the seed of ``request``."""
         started = time.perf_counter()
         if len(self.requests) < REMEMBERED:
             self.requests.append(request)

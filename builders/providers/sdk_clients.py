@@ -1,4 +1,4 @@
-"""Creates the clients of the official SDKs. Only this module imports them. Used by providers with ``transport=sdk``."""
+"""Creates the clients of the official SDKs. No other module imports them. Used by providers with ``transport=sdk``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TokenProvider = Callable[[], Awaitable[str]]
 
 
 def openai_client(token: TokenProvider | None = None, **settings: Unpack[ClientSettings]) -> AsyncOpenAI:
-    """Return OpenAI's client. If ``token`` is given, it returns the bearer token of each request."""
+    """Return OpenAI's client. ``token``, if given, is called before each request and returns its bearer token."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(api_key=token or NO_KEY, **settings)
 
 
 def anthropic_client(**settings: Unpack[ClientSettings]) -> AsyncAnthropic:
-    """Return Anthropic's client."""
+    """Return Anthropic's client for its own API."""
     from anthropic import AsyncAnthropic
 
     return AsyncAnthropic(api_key=NO_KEY, **settings)
@@ -32,9 +32,10 @@ def anthropic_client(**settings: Unpack[ClientSettings]) -> AsyncAnthropic:
 def azure_client(
     key: str, api_version: str, token: TokenProvider | None = None, **settings: Unpack[ClientSettings]
 ) -> AsyncAzureOpenAI:
-    """Return OpenAI's client for Azure. ``token`` returns the Entra token of each request; then ``key`` is not used.
+    """Return OpenAI's client for Azure, which authenticates with ``token`` or ``key``.
 
-    Without both, the client reads a token from ``AZURE_OPENAI_AD_TOKEN``.
+    ``token``, if given, is called before each request and returns its Entra token; ``key`` is then not used. Without
+    both, the client reads a token from ``AZURE_OPENAI_AD_TOKEN``.
     """
     from openai import AsyncAzureOpenAI
 

@@ -1,8 +1,9 @@
 """Sends requests with the official SDKs: an SDK builds and signs each request, and ``HttpTransport`` sends it.
 
-The SDKs accept a custom HTTP client. This one uses the connections of ``builders.providers.http_transport``, so both
-transports have the same timeouts, size limits, error types and logs, and keep the same damaged replies. The retries of
-the SDKs are off. Importing this module imports ``httpx2``; the SDKs are imported by ``sdk_clients``.
+The SDKs accept a custom HTTP client. The client of this module uses the connections of
+``builders.providers.http_transport``. So both transports have the same timeouts, size limits, error types and logs, and
+store the same damaged replies. The retries of the SDKs are off. Importing this module imports ``httpx2``; the SDKs are
+imported by ``sdk_clients``.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class ClientSettings(TypedDict):
 
 
 class HttpWire(httpx2.AsyncBaseTransport):
-    """The connections of ``http`` as a transport of httpx2. ``most`` is the size limit of a reply in bytes.
+    """Makes the connections of ``http`` a transport of httpx2. ``most`` is the size limit of a reply in bytes.
 
     If the service refuses a token of ``tokens``, the request is sent once more with a new token. Failures are raised as
     the errors of ``HttpTransport``. The response has the ``Reply`` in ``extensions["reply"]``.
@@ -86,7 +87,7 @@ class HttpWire(httpx2.AsyncBaseTransport):
         return await self._http.send(request.method, url, most=self._most, data=data, headers=request.headers)
 
     async def _renewed(self, headers: httpx2.Headers) -> bool:
-        """Replace the token in ``headers``. Returns whether there is another token."""
+        """Put a valid token into ``headers``. Returns whether it differs from the refused token."""
         if self._tokens is None:
             return False
         refused = headers.get("authorization", "").removeprefix("Bearer ")
@@ -95,7 +96,10 @@ class HttpWire(httpx2.AsyncBaseTransport):
         return token != refused
 
     def _remember(self, headers: httpx2.Headers) -> None:
-        """Keep tokens that the SDK has fetched out of logs and messages. Signatures are different in every request."""
+        """Register the credentials in ``headers``, so that logs and messages mask them.
+
+        The SDK has fetched these tokens. Signatures are not registered, because each request has another one.
+        """
         kind, _, token = headers.get("authorization", "").partition(" ")
         secrets = {token if kind == "Bearer" else "", headers.get("x-amz-security-token", "")} - {""}
         if not secrets <= self._remembered:
@@ -104,7 +108,7 @@ class HttpWire(httpx2.AsyncBaseTransport):
 
 
 def _header_bytes(text: str) -> bytes:
-    """Return a part of a header as the service sent it. httpx2 accepts only ASCII as text."""
+    """Return the bytes that the service sent for a header name or value. httpx2 accepts only ASCII as text."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -119,8 +123,8 @@ def client_settings(
     """Return the settings of an SDK client that sends to the base URL ``url`` through ``http``.
 
     The query of ``url`` is added to each request. ``most`` is the size limit of a reply in bytes, and ``tokens`` the
-    source of tokens that expire. ``HttpTransport`` enforces the size limit, and the time limit of the requests. It also
-    sends the headers that are not ASCII, which httpx2 refuses.
+    source of tokens that expire. ``HttpTransport`` enforces the limits of size and time. It also sends the headers that
+    are not ASCII, which httpx2 refuses.
     """
     base, _, query = url.partition("?")
     return ClientSettings(
@@ -139,7 +143,7 @@ def client_settings(
 
 
 class SdkTransport:
-    """Posts JSON through an SDK client. Has the method ``post`` of ``HttpTransport``, with the same errors."""
+    """Posts JSON through an SDK client. Its method ``post`` has the result and the errors of ``HttpTransport.post``."""
 
     def __init__(self, client: SdkClient, config_key: str) -> None:
         self._client = client
@@ -154,9 +158,10 @@ class SdkTransport:
 
 @contextmanager
 def own_errors(config_key: str) -> Iterator[None]:
-    """Raise the errors of ``HttpTransport`` that an SDK has wrapped, and convert failures to get credentials.
+    """Convert the errors that an SDK raises in the block to errors of ``builders.errors``.
 
-    Nothing was sent to the service if there are no credentials. ``config_key`` is the key of the settings.
+    An SDK wraps the errors of ``HttpTransport``; they are unwrapped. If the SDK found no credentials, nothing was sent
+    to the service, and the error names ``config_key``, the key of the settings.
     """
     try:
         yield
@@ -172,7 +177,7 @@ def own_errors(config_key: str) -> Iterator[None]:
 
 
 def _without_credentials(error: Exception, config_key: str) -> ProviderError:
-    """Return the error of a request that the SDK could not prepare. A failure of the network is retried."""
+    """Return the error for a request that the SDK could not prepare. Only a failure of the network can be retried."""
     reason = f"{type(error).__name__}: {error}"
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & TRANSIENT or getattr(error, "retryable", False) or isinstance(error, OSError):

@@ -1,7 +1,7 @@
-"""Checks the values in the replies of services. ``builders.providers.http_service`` applies it to every reply.
+"""Checks the values in the replies of services. ``builders.providers.http_service`` applies the checks to every reply.
 
-A value that does not matter for the answer is replaced (token counts, the name of the model). A value that is part of
-the answer must have its type; otherwise the reply is unreadable.
+A wrong value that does not change the answer is replaced, for example a token count or the name of the model. A value
+that is part of the answer must have its type; otherwise the reply is unreadable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_TOKENS = 10**9  # a larger token count of one request is an error of the se
 
 
 def token_count(value: object) -> int:
-    """Return ``value`` if it is a plausible number of tokens, from 0 to 10⁹; otherwise 0, which means not reported."""
+    """Return ``value`` as a number of tokens; 0, which means not reported, if it is not a number from 0 to 10⁹."""
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
@@ -29,7 +29,7 @@ def token_count(value: object) -> int:
 
 
 def without_none(body: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a request body that are set."""
+    """Return ``body`` without the fields whose value is None."""
     return {key: value for key, value in body.items() if value is not None}
 
 
@@ -39,7 +39,7 @@ def as_object(value: object) -> JsonObject:
 
 
 def content_of(message: JsonObject) -> object:
-    """Return the content of a message: text, a list of parts, or None. Raises ``ServiceError`` for other values."""
+    """Return the content of ``message``: text, a list of parts, or None. Raises ``ServiceError`` for other values."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     if not isinstance(content, str | list | NoneType) or not all(isinstance(part, dict) for part in parts):
@@ -53,7 +53,8 @@ def content_of(message: JsonObject) -> object:
 def checked(completion: Completion, model: str) -> Completion:
     """Return ``completion`` with a valid model name and log-probability.
 
-    ``model`` replaces a name that is not a text. Raises ``ServiceError`` if the content or a tool call is malformed.
+    ``model`` replaces a name that is not a text, and None replaces an invalid log-probability. Raises ``ServiceError``
+    if the content or a tool call is malformed.
     """
     content_of(completion.message)
     for call in completion.message.get("tool_calls") or ():

@@ -91,7 +91,7 @@ class ReplyStore:
                 if usage == Usage() and not self._provider.free:
                     usage = self._estimated_usage(in_flight, completions)
                 return ParsedReply(reply, completions, usage, mode)
-            problem, cause = f"the reply of {self._provider.name} holds no completion", "no completion"
+            problem, cause = f"the reply of {self._provider.name} contains no completion", "no completion"
         charged = self._provider.usage_of(reply)
         if charged is None:
             raise ServiceError(problem, cause=cause)

@@ -1,4 +1,4 @@
-"""A base URL is checked before anything is sent."""
+"""An invalid base URL is refused before anything is sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The results of batch jobs: any line can be read or is counted as unreadable, and a reply has priority."""
+"""Each line in the result of a batch job is an answer or is counted as unreadable, and replies come before errors."""
 
 import json
 from typing import Any

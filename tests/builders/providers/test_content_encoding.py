@@ -1,4 +1,4 @@
-"""Content encodings: what is decoded, what is kept as it is, and the limit of the size."""
+"""Bodies are decoded if their content encoding is known and intact, are otherwise kept, and have a size limit."""
 
 from __future__ import annotations
 

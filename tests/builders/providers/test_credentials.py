@@ -1,4 +1,4 @@
-"""Credentials that a service refuses: tokens are renewed once, and the message names what can be checked."""
+"""A refused token is renewed once, and the error about refused credentials says what the user can check."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ACCESS: dict[str, tuple[Callable[[str], HttpService], str]] = {
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials of AWS and a token of Azure, and no API key."""
+    """Set credentials of AWS and a token of Azure in the environment, and remove all API keys."""
     for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE00000")
@@ -68,7 +68,10 @@ def test_the_remedies_of_the_sources_of_tokens() -> None:
 
 
 class Expiring:
-    """A service that accepts only the newest token of a command, and a new command that prints tokens."""
+    """A service that accepts only new tokens, and a command that prints a new token at each call.
+
+    A token is accepted if its number is at least ``least``.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.count = folder / "count"

@@ -1,4 +1,4 @@
-"""Event streams that nobody asked for give the same answers as replies without streaming."""
+"""An event stream that was not requested gives the same answers as a reply without streaming."""
 
 from __future__ import annotations
 

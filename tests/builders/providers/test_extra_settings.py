@@ -1,4 +1,4 @@
-"""``extra_headers``, ``extra_query``, ``extra_body`` and ``sampling.extra``: sent by both transports, part of the identity."""
+"""Both transports send the extra headers, query and body and ``sampling.extra``, and the identity includes them."""
 
 from __future__ import annotations
 

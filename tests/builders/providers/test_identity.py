@@ -1,4 +1,4 @@
-"""The identity of a provider, which is part of every journal key: it has no credential, and names one server."""
+"""The identity of a provider, a part of every journal key, contains no credential and distinguishes servers."""
 
 import pytest
 

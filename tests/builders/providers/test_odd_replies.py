@@ -1,4 +1,4 @@
-"""A reply with odd values becomes completions that fit the tables, or is an unreadable reply; nothing else happens."""
+"""A reply with wrong values gives completions that fit the tables, or raises ``ServiceError`` and nothing else."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ ODD = st.one_of(
 
 
 def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every value inside a JSON document."""
+    """Yield the path of every value inside a JSON document, as a tuple of keys and indices."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*path, key)
@@ -101,7 +101,7 @@ def places(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 
 
 def read(service: HttpService, body: bytes) -> list[Completion]:
-    """The completions of a reply; each must fit the tables and have valid numbers."""
+    """Return the completions of a reply, and check that each fits the tables and has valid numbers."""
     completions = service.read(Reply(body, 0.1, "", {}))
     for completion in completions:
         candidate = Candidate(0, (completion.message,), model=completion.model, usage=completion.usage)

@@ -1,4 +1,4 @@
-"""Recorded answers are read in the forms that datasets have, and all of them by default."""
+"""Recorded answers are read in all forms that datasets use. Without ``n``, all answers are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Arbitrary replies in four shapes; ``tests/benchmarks/fuzz_replies.py`` checks more of them."""
+"""Random replies in the shape of each API give one answer or one error per sample.
+
+``tests/benchmarks/fuzz_replies.py`` checks more replies.
+"""
 
 import pytest
 

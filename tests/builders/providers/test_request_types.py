@@ -1,4 +1,4 @@
-"""Request bodies have the types of the SDKs: pyright reports a wrong field, a wrong value and a missing field."""
+"""Request bodies have the types of the SDKs, so pyright reports a wrong field, a wrong value and a missing field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both transports send the same bytes under the same journal key, and the SDKs are loaded only when they are used."""
+"""Both transports send the same bytes under the same journal key, and the SDKs are imported only when they are used."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_the_sdk_retries_nothing() -> None:
 
 
 class TransportError(Exception):
-    """Has the name of the exception of google-auth for a server that does not answer."""
+    """An exception with the name of google-auth's exception for a server that does not answer."""
 
 
 def converted(error: Exception) -> Exception:
