@@ -1,6 +1,7 @@
-"""``bestofn analyze RUN``: best-of-N curves, comparison with greedy, reward over-optimization and disagreements.
+"""``bestofn analyze RUN``: computes best-of-N curves of a run and compares them with greedy decoding.
 
-The command prints the main results and writes ``analysis.json`` and ``curves.html`` into ``RUN/analysis``.
+The analysis also shows reward over-optimization, and disagreements between reward and verifier. The command prints the
+main results and writes ``analysis.json`` and ``curves.html`` into ``RUN/analysis``.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def analyze_run(arguments: Arguments) -> None:
 
 
 def values_of_k(text: str | None) -> list[int]:
-    """Return the numbers in a text such as ``[1,3,5,10]``; [] for None. Raises ``ConfigError`` if it has others."""
+    """Return the numbers in a list such as ``[1,3,5,10]``; [] for None.
+
+    Raises ``ConfigError`` if an entry is not a whole number of at least 1.
+    """
     words = [word.strip() for word in (text or "").strip().strip("[]").split(",") if word.strip()]
     if not all(word.isdecimal() and int(word) for word in words):
         raise ConfigError(f"k is {text!r}; expected numbers of samples of at least 1, for example k=[1,3,5,10].")

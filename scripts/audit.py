@@ -66,9 +66,9 @@ def _read(path: Path) -> str:
 
 
 def read_marks(text: str, path: Path) -> dict[str, Any]:
-    """Return the marks in ``text``, the file ``path`` that the audit page saved.
+    """Return the marks in ``text``, the content of the file ``path`` that the audit page saved.
 
-    Raises ``ConfigError`` if it is not such a file.
+    Raises ``ConfigError`` if ``text`` has another format.
     """
     try:
         document = json.loads(text)
@@ -88,7 +88,7 @@ def _refuse_opinions(arguments: Arguments) -> None:
 
 
 def _stored_marks(run: Path, marks: ReportMarks) -> str:
-    """Write the marks of the report into the folder of the audit. Return their facts as text."""
+    """Write the marks of the report into the audit folder. Return a summary of the marks and the path of the file."""
     from bestofn.builders.analysis.audit import FOLDER
     from bestofn.builders.analysis.report_marks import FILE
     from bestofn.builders.run.manifest import write_text
@@ -122,7 +122,7 @@ def _stored(path: Path) -> list[dict[str, Any]]:
 
 
 def _second_opinion(arguments: Arguments, items: Sequence[AuditItem]) -> tuple[str, dict[str, Opinion]]:
-    """Ask the configured verifier about each item. Return its name and its opinions, by item id."""
+    """Ask the configured verifier about each item. Return the verifier's name and its opinions by item id."""
     from bestofn.scripts.run_objects import opened_objects
 
     with opened_objects(arguments, lambda objects, config: objects.build(config["verifier"], "verifier")) as opened:
@@ -155,7 +155,10 @@ async def _opinions(verifier: Verifier, items: Iterable[AuditItem]) -> dict[str,
 
 
 def _written(run: Path, sample: AuditSample, settings: dict[str, int], *, as_json: bool) -> str:
-    """Write sample, disagreements, figures and page of the audit. Return the figures as text or JSON."""
+    """Write the sample, the disagreements, the figures and the page of the audit.
+
+    Return the figures as text or JSON.
+    """
     from bestofn.builders.analysis.audit import FIGURES, FOLDER, audit_figures
     from bestofn.builders.analysis.judge_audit import judge_figures, judge_line
     from bestofn.builders.report.audit_page import audit_page

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "tests.benchmarks.accuracy"
 OWN_PROGRAMS = ("sandbox",)
 OF_ACCURACY = ("sets", "data", "json", "rows", "fit", "half", "show", "math_verify")
-"""The settings of ``bestofn benchmark accuracy`` besides ``kinds``. The others belong to the other benchmarks."""
+"""The settings of ``bestofn benchmark accuracy``, in addition to ``kinds``."""
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -76,7 +76,7 @@ def use_tests_of(root: Path) -> None:
 
 
 def words_of(arguments: Arguments) -> list[str]:
-    """Return the settings of ``accuracy`` other than ``kinds``, and the overrides, as ``key=value`` words."""
+    """Return the overrides and all settings of ``accuracy`` except ``kinds``, as ``key=value`` words."""
     given = {key: arguments.settings[key] for key in OF_ACCURACY if arguments.settings[key] is not None}
     return [*(f"{key}={value}" for key, value in given.items()), *arguments.overrides]
 

@@ -19,7 +19,11 @@ FOLDER = Path("runs/benchmark")  # has the journal of judging rewards
 
 
 def reward_benchmark(arguments: Arguments, what: str) -> str:
-    """Measure the configured reward on the rows of ``file``. Return the figures as text, and write ``json`` if set."""
+    """Measure the configured reward on the rows of ``file``. Return the figures as text.
+
+    ``what`` is "reward" (rewards of answers) or "steps" (rewards of solution steps). If the setting ``json`` is given,
+    the figures are also written to this file.
+    """
     from bestofn.builders.formats.output_file import check_output_file
     from bestofn.builders.run.manifest import write_text
     from bestofn.builders.sources.rows import rows
@@ -41,7 +45,7 @@ def reward_benchmark(arguments: Arguments, what: str) -> str:
 
 
 def _checked(arguments: Arguments, what: str) -> tuple[str, str, str | None]:
-    """Return shape, file and output file. Raises ``ConfigError`` if one is missing or wrong."""
+    """Return the settings ``shape``, ``file`` and ``json``. Raises ``ConfigError`` if one is missing or wrong."""
     from bestofn.reward.benchmarks import SHAPES
 
     shape, file = arguments.text("shape") or "", arguments.text("file") or ""

@@ -1,7 +1,8 @@
 """``bestofn benchmark speed``: measures whole builds and a bare HTTP client in turn, on the same mock server.
 
 Each program runs in a new process. The bare client (``python -m bestofn.scripts.benchmark_speed PORT PROMPTS N
-CONCURRENCY``) sends the same requests and discards the replies. Ratios to it hold on any machine.
+CONCURRENCY``) sends the same requests and discards the replies. The ratio of a build to the bare client can be compared
+between machines.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ Figures = dict[str, float]
 
 
 def speed_benchmark(arguments: Arguments) -> str:
-    """Measure builds with the given settings. Return the figures as text, and write ``json`` if set."""
+    """Measure builds with the given settings.
+
+    Return the figures as text; if ``json`` is set, also write them to this file.
+    """
     prompts, n, rounds = (arguments.number(key) for key in ("prompts", "n", "rounds"))
     lines, measured = [f"{prompts:,} prompts × {n}, math verification; medians of {rounds} rounds"], {}
     with server(tail=False, latency_s=float(arguments.text("latency") or 0)) as port:
@@ -52,7 +56,7 @@ def _concurrencies(text: str) -> list[int]:
 
 
 def _medians(runs: Sequence[tuple[Figures, Figures]], candidates: int) -> Figures:
-    """Return the medians of all rounds, and the lowest values of the ratios and of the CPU time per candidate."""
+    """Return the medians over all rounds. For the ratios and the CPU time per candidate, also return the minimum."""
     bare, build = ({key: statistics.median(run[who][key] for run in runs) for key in runs[0][who]} for who in (0, 1))
     of_rounds = {
         "wall_ratio": [build["wall"] / bare["wall"] for bare, build in runs],
@@ -83,20 +87,20 @@ def _lines(concurrency: int, figures: Mapping[str, float]) -> list[str]:
 
 
 def _build(port: int, prompts: int, n: int, concurrency: int) -> Figures:
-    """Run a build in a new process. Raises ``MachineError`` if it fails."""
+    """Run a build in a new process and return its figures. Raises ``MachineError`` if the build fails."""
     with tempfile.TemporaryDirectory(prefix="bestofn-speed-") as folder:
         figures = _run(["bestofn.scripts.main", *build_words(Path(folder), port, prompts, n, concurrency)], port)
         return figures | {"finish": _finish_s(Path(folder) / "run")}
 
 
 def _finish_s(run: Path) -> float:
-    """Return the seconds from the last verdicts of ``run`` to its manifest, which is written last."""
+    """Return the seconds from the last verdicts of ``run`` to its manifest, the file that a run writes last."""
     verified = max(file.stat().st_mtime for file in (run / "cache").glob("*-verify-*.arrow"))
     return (run / "manifest.json").stat().st_mtime - verified
 
 
 def build_words(folder: Path, port: int, prompts: int, n: int, concurrency: int) -> list[str]:
-    """Write a dataset of sums to ``folder``. Return the words of the command that builds from it."""
+    """Write a dataset of additions to ``folder``. Return the words of the build command that uses it."""
     data = folder / "sums.jsonl"
     questions = ({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(prompts))
     data.write_text("".join(json.dumps(question) + "\n" for question in questions))
@@ -117,7 +121,7 @@ def _bare(port: int, prompts: int, n: int, concurrency: int) -> Figures:
 
 
 def _run(words: Sequence[str], port: int) -> Figures:
-    """Run a module, and return its times in seconds and its peak memory. Its own child processes are included."""
+    """Run a module in a new process. Return its times in seconds and its peak memory, including its child processes."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/reset", data=b""):
         started = time.time()
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # as after pip install
@@ -154,7 +158,7 @@ def server(tail: bool, latency_s: float = 0.2) -> Iterator[int]:
 
 
 async def bare(port: int, prompts: int, n: int, concurrency: int) -> Figures:
-    """Send the same requests with one session and ``concurrency`` workers. The replies are read and discarded."""
+    """Send the requests of the build with one HTTP session and ``concurrency`` workers. The replies are discarded."""
     import aiohttp
 
     numbers = iter(range(prompts))
@@ -174,7 +178,7 @@ async def bare(port: int, prompts: int, n: int, concurrency: int) -> Figures:
 
 
 def facts(completions: int, wall: float, before: resource.struct_rusage) -> Figures:
-    """Return the rate, the times in seconds since ``before``, and the peak memory in MB of this process."""
+    """Return the rate of completions, the times in seconds since ``before``, and this process's peak memory in MB."""
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     rss = after.ru_maxrss / 1024

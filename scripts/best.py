@@ -63,7 +63,7 @@ def write(found: Iterator[list[BestAnswer]], out: Path) -> str:
 
 
 def text_of(one: BestAnswer) -> str:
-    """Return one answer with a line about its origin, safe for a terminal."""
+    """Return one answer as text that is safe for a terminal. The first line states the candidate, verdict and score."""
     from bestofn.builders.formats.terminal_text import visible
 
     score = "no score" if one["score"] is None else f"score {one['score']:.3f}"

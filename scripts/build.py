@@ -112,7 +112,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_replies(out: Path) -> bool:
-    """Return whether the stopped run in ``out`` has stored a reply, according to its manifest."""
+    """Return True if the stopped run in ``out`` has stored a reply, according to its manifest."""
     from bestofn.builders.run import manifest
 
     described = manifest.read_or_empty(out)
@@ -121,7 +121,7 @@ def _has_replies(out: Path) -> bool:
 
 
 def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:
-    """Return the configuration and the folder of a preview of the run in ``out``, with the journal of this run."""
+    """Return the configuration and the folder of a preview of the run in ``out``. It uses the journal of this run."""
     journal = config.get("journal") or str(out / "journal.sqlite")
     return {**config, "journal": journal}, out / PREVIEW
 
@@ -147,7 +147,10 @@ def check_journal(described: JsonObject, out: Path) -> None:
 
 
 def check_answers(figures: RunFigures, config: JsonObject) -> None:
-    """Raise ``IncompleteRun`` if more candidates than ``max_error_share`` have no answer, or no reward by failure."""
+    """Raise ``IncompleteRun`` if too many candidates have no answer, or no reward because the reward failed.
+
+    The setting ``max_error_share`` is the largest share of candidates that may lack an answer or a reward.
+    """
     from bestofn.builders.analysis.problems import missing_reward_share, missing_share, remedy_of_missing
 
     share, most = missing_share(figures), float(config.get("max_error_share", 1.0))
@@ -180,7 +183,7 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def followed(config: JsonObject, out: Path) -> Iterator[None]:
-    """Serve the live report of the run in ``out`` during the block, if the setting ``live`` is true or a port.
+    """During the block, serve the live report of the run in ``out`` if the setting ``live`` is true or a port.
 
     After the block, the report is written as a file.
     """
@@ -226,7 +229,10 @@ def run_folder(config: JsonObject) -> Path:
 
 
 def _short(value: str) -> str:
-    """Return ``value`` as a part of a folder's name: of a path, the file without its ending; no special characters."""
+    """Return ``value`` in a form for the name of a folder, without special characters.
+
+    Of a file path, only the file name without its ending remains.
+    """
     text = value.strip("'\"")
     text = "" if text in ("null", "none") else text
     return re.sub(r"[^\w.+=@]+", "-", Path(text).stem if Path(text).suffix in FILES else text).strip("-.")[:60]

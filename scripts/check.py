@@ -33,7 +33,7 @@ def check(config: dict[str, Any]) -> bool:
 
 
 async def examine(sandbox: Backend) -> bool:
-    """Run the conformance checks in ``sandbox``, print one line per check, and return whether all succeed."""
+    """Run the conformance checks in ``sandbox`` and print one line per check. Return True if all promises hold."""
     from bestofn.sandbox.conformance import CHECKS, machine
     from bestofn.sandbox.conformance import examine as examine_all
 

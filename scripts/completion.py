@@ -89,7 +89,7 @@ def _config_dirs(words: Sequence[str]) -> list[str]:
 
 
 def _words(command: Command, words: Sequence[str]) -> list[str]:
-    """Return the options and the possible positional words of a command."""
+    """Return the options of a command, and the words that are possible at its positions."""
     found = [option for option in command.options if option.startswith("--")]
     for positional in command.positionals:
         found += positional.choices

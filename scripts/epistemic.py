@@ -30,7 +30,7 @@ def epistemic(arguments: Arguments) -> None:
 
 
 def text(report: EpistemicReport) -> str:
-    """Return the report as text."""
+    """Return the report as a table, with one line per rate and its confidence interval."""
     rates = {
         "malformed, and noticed (CRR)": report.correct_refusals,
         "malformed, but answered": report.hallucinations,

@@ -1,4 +1,4 @@
-"""``bestofn init FILE``: looks at the columns of a table and writes an experiment file for it."""
+"""``bestofn init FILE``: examines the columns of a table and writes an experiment file for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def init(arguments: Arguments) -> None:
-    """Write the experiment file, and print what it says about the table."""
+    """Write the experiment file, and print a summary of the table."""
     source = arguments.positionals["FILE"][0]
     name = re.sub(r"[^\w-]+", "-", Path(source).name.split(".")[0]) or "dataset"
     file = Path(arguments.text("out") or f"{name}.yaml")
@@ -49,7 +49,10 @@ def init(arguments: Arguments) -> None:
 
 
 def inspected(source: str, split: str | None) -> Table:
-    """Return what the first rows of ``source`` show. Raises ``ConfigError`` if it is not a readable table."""
+    """Return the columns, first rows and kinds of references of the table ``source``.
+
+    Raises ``ConfigError`` if ``source`` is not a readable table, has no rows, or has no column with a question.
+    """
     shipped = shipped_mapping(source)
     if shipped:
         name, settings = shipped
@@ -73,7 +76,7 @@ def inspected(source: str, split: str | None) -> Table:
 
 
 def shipped_mapping(source: str) -> tuple[str, JsonObject] | None:
-    """Return the name and the settings of the shipped mapping for a dataset of the Hub, if there is one."""
+    """Return the name and the settings of the shipped mapping for a dataset of the Hub; None if there is none."""
     for file in sorted((conf_folder() / "dataset").glob("*.yaml")):
         node = yaml.safe_load(file.read_text("utf-8"))
         if node.get("path") == source and str(node.pop("_target_", "")).endswith(".Mapped"):
@@ -82,7 +85,7 @@ def shipped_mapping(source: str) -> tuple[str, JsonObject] | None:
 
 
 def _location(source: str, split: str | None) -> tuple[dict[str, object], str]:
-    """Return the settings that locate the table, and its choice in the group ``dataset``."""
+    """Return the settings that locate the table, and the choice of the group ``dataset`` that reads it."""
     path = Path(source).expanduser()
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     choice = next(filter(None, map(choice_of_file, files)), "")
@@ -100,7 +103,7 @@ def _first_rows(settings: JsonObject) -> list[Row]:
 
 
 def _references(settings: JsonObject) -> tuple[Counter[str], Counter[str]]:
-    """Return how many of the first queries have each kind of reference, and the rows that were left out, by reason."""
+    """Return two counts of the first rows: queries by kind of reference, and omitted rows by reason."""
     from bestofn.builders.run.first_rows import reference_kind
 
     source = Mapped(**{"max_queries": LOOKED_AT, **settings})  # type: ignore[arg-type]
@@ -127,7 +130,7 @@ def _asked(parts: TableParts, first: Sequence[Row]) -> TableParts:
 
 
 def in_terminal() -> bool:
-    """Return whether a user can answer questions."""
+    """Return True if a user at a terminal can answer questions."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

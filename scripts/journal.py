@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def journal_command(arguments: Arguments) -> None:
-    """Show, export, prune or change the journal of a run, as the settings request."""
+    """Show, export or prune the journal of a run, or move its answers to another identity."""
     pruning, target = arguments.flag("prune"), arguments.text("export")
     provider = arguments.text("provider") or ""
     if not pruning and (arguments.flag("dry_run") or arguments.text("older_than")):

@@ -196,7 +196,7 @@ def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
 
 
 def sides_of(row: Row) -> tuple[Query, list[Candidate]]:
-    """Return the query and two candidates (chosen, rejected) as input of the reward model."""
+    """Return the query and its two candidates (chosen, rejected), as the reward model needs them."""
     query = Query(row["query_id"], row["split_name"], (), tools=tuple(json.loads(row["tools"] or "[]")))
     return query, [Candidate(place, tuple(row[side])) for place, side in enumerate(("chosen", "rejected"))]
 

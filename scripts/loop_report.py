@@ -20,7 +20,7 @@ MOST_K = 8
 
 
 class Preference(NamedTuple):
-    """A pair with the reward model's scores. The lengths are in characters of the JSON text of each side."""
+    """One pair with the reward model's scores. The lengths count the characters of each side's JSON text."""
 
     query: str
     split: str

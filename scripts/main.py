@@ -18,7 +18,7 @@ HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that is the first of ``arguments``; None reads ``sys.argv``."""
+    """Run the command whose name is the first word of ``arguments``; None reads ``sys.argv``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0] in HELP and len(words) == 1):
         print(usage())
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, words: Sequence[str]) -> None:
-    """Run the command ``name``.
+    """Run the command ``name`` with the arguments ``words``.
 
     If the program that reads the output closes the pipe early, end with exit code 141 and no message.
     """

@@ -98,7 +98,7 @@ def _generate(provider: str, given: argparse.Namespace, environment: Mapping[str
 
 
 def _check_model(provider: str, model: str, environment: Mapping[str, str]) -> None:
-    """Raise ``ConfigError`` if the service of ``provider`` cannot have ``model``."""
+    """Raise ``ConfigError`` if ``model`` is the name of a model of another service than ``provider``."""
     other = "openai" if model.startswith(("gpt-", "chatgpt-")) else "claude" if model.startswith("claude") else provider
     custom = {"openai": "OPENAI_BASE_URL", "claude": "ANTHROPIC_BASE_URL"}.get(provider)
     if other != provider and custom and not environment.get(custom):
@@ -109,10 +109,11 @@ def _check_model(provider: str, model: str, environment: Mapping[str, str]) -> N
 
 
 def _local_model(provider: str, environment: Mapping[str, str], model: str, *, must_answer: bool) -> list[str]:
-    """Return the override for the model that the server on this machine serves; [] if ``model`` is given.
+    """Return the override with the name of the model that the local server has; [] if it is not needed or not known.
 
-    An experiment names the model of a service. A local server that serves one model answers only by its name. Raises
-    ``ConfigError`` if ``must_answer`` is set and no server answers the command ``local``.
+    An experiment file may name a model of a service, but a local server accepts only the name of its own model. The
+    override is not needed if ``model`` is given. Raises ``ConfigError`` if ``must_answer`` is set, ``provider`` is
+    "local" and no server answers.
     """
     set_url = environment.get("OPENAI_BASE_URL") if provider != "claude" else None
     url = set_url or (LOCAL_URL if provider == "local" else "")
@@ -151,7 +152,7 @@ def _regen(provider: str, given: argparse.Namespace, environment: Mapping[str, s
 
 
 def _commands_of_run(run: Path) -> set[str]:
-    """Return which of ``NAMES`` have the provider that sampled the responses of ``run``."""
+    """Return those of ``NAMES`` whose provider sampled the responses of ``run``."""
     config: Mapping[str, Any] = manifest.read(run).get("config") or {}
     provider: Mapping[str, Any] = config.get("provider") or {}
     generator = GENERATORS_OF_CLASSES.get(str(provider.get("_target_") or "").rpartition(".")[2])

@@ -52,7 +52,7 @@ def check_push_setting(config: Mapping[str, Any], *, in_sweep: bool) -> None:
 def push_after_build(config: Mapping[str, Any], out: Path) -> None:
     """Upload the complete run in ``out`` if ``hub.push`` is true. If it is false, print how to upload the run.
 
-    An error of the upload says that the run is complete.
+    If the upload fails, the error states that the run itself is complete.
     """
     from bestofn.builders.errors import BestofnError
 

@@ -1,6 +1,7 @@
 """``bestofn rubrics RUN provider=NAME``: writes a rubric per query with a model, from its good and bad answers.
 
-Good answers passed and bad answers failed. If a query has not both, its highest and its lowest score decide.
+Good answers have the verdict pass, and bad answers have the verdict fail. If a query has neither, the answers with the
+highest and the lowest score are used.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def rubrics(arguments: Arguments) -> str:
 
 
 def _tasks(rows: Iterator[Mapping[str, Any]], counts: Counter[str], most: Any) -> Iterator[Task]:
-    """Yield the queries that have good and bad answers, at most ``most``. ``counts`` gets the others by reason."""
+    """Yield at most ``most`` queries with their good and bad answers.
+
+    Each query without good and bad answers is counted in ``counts``, by reason.
+    """
     from bestofn.builders.schema import judged_from_row, query_from_row
 
     made = 0
@@ -76,7 +80,11 @@ def _tasks(rows: Iterator[Mapping[str, Any]], counts: Counter[str], most: Any) -
 
 
 def sides(judged: Sequence[Judged]) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the good and the bad answers of a query; both are empty if neither verdicts nor scores differ."""
+    """Return the good and the bad answers of a query.
+
+    Both lists are empty if all verdicts are pass, or all are fail. They are also empty if there are no such verdicts
+    and no different scores.
+    """
     usable = [one for one in judged if not one.candidate.error and one.candidate.text.strip()]
     good, bad = ([one.candidate for one in usable if one.verdict.outcome == side] for side in ("pass", "fail"))
     if good and bad:

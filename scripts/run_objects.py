@@ -20,7 +20,7 @@ from bestofn.builders.sampling.sampler import sampler
 
 @dataclass(frozen=True, slots=True)
 class OpenedObjects:
-    """The built objects, the event loop in which they are open, and the spending of their requests."""
+    """The built objects, the event loop in which they are open, and the ledger with the cost of their requests."""
 
     built: Any
     loop: Loop
@@ -32,7 +32,7 @@ class OpenedObjects:
 def opened_objects(
     arguments: Arguments, build: Callable[[ObjectBuilder, JsonObject], Any], folder: Path | None = None
 ) -> Iterator[OpenedObjects]:
-    """Compose the overrides of ``arguments``, build objects with ``build(objects, config)``, and open them.
+    """Build objects with ``build(objects, config)`` and open them. ``config`` is composed from the overrides.
 
     All replies go to the journal in ``folder``, by default the folder of the run, or to the setting ``journal``. The
     journal is opened only if a built object sends requests.

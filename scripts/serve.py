@@ -24,7 +24,11 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def with_reward_path(word: str) -> list[str]:
-    """Return ``word``. ``reward=MODEL`` becomes the settings of a reward model if no reward has this name."""
+    """Return the overrides for one word of the command line.
+
+    The word ``reward=MODEL`` selects a reward model by its path, unless a reward has the name MODEL. Any other word is
+    returned unchanged.
+    """
     key, _, value = word.partition("=")
     if key != "reward" or value in ("", "null") or value in choices_of("reward"):
         return [word]

@@ -21,7 +21,7 @@ TEXT = "We look at the question, take the number in it, and count on by one. " *
 
 
 class Server:
-    """Answers every request with the same text, and counts requests."""
+    """Answers every request with a fixed text, and counts the requests."""
 
     def __init__(self, latency_s: float, tail: bool) -> None:
         self.latency_s, self.tail = latency_s, tail
@@ -57,12 +57,12 @@ class Server:
         return web.json_response({"id": "c", "model": body["model"], "choices": choices, "usage": usage})
 
     def seconds(self, key: bytes) -> float:
-        """The delay of a request, in seconds; ``key`` is the hash of its prompt."""
+        """Return the delay of a request in seconds. ``key`` is the hash of its prompt."""
         place = int.from_bytes(key[:4], "big") / 2**32 if self.tail else 1.0
         return self.latency_s + 2.0 if place < 0.01 else self.latency_s * (5.0 if place < 0.06 else 1.0)
 
     async def stats(self, request: web.Request) -> web.Response:
-        """The counts since the last reset."""
+        """Return the counts since the last reset."""
         counts = {name: getattr(self, name) for name in ("requests", "completions", "peak", "first", "last")}
         return web.json_response(counts | {"prompts": len(self.asked), "most": max(self.asked.values(), default=0)})
 
@@ -90,7 +90,7 @@ async def serve(server: Server) -> None:
 
 
 def main() -> None:
-    """Serve with the latency that the command line gives."""
+    """Start the server with the latency that the command line gives."""
     served = Server(float(sys.argv[1]), "tail" in sys.argv[2:])
     asyncio.run(serve(served))
 

@@ -152,7 +152,7 @@ def _persona_of(path: Path) -> dict[str, Any]:
 
 
 def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield (split, texts of the candidates) for the first ``most`` queries."""
+    """Yield the split and the texts of the candidates, for the first ``most`` queries of the run."""
     from bestofn.builders.tables.candidate_table import candidate_files
     from bestofn.builders.tables.parquet_files import opened
 

@@ -1,4 +1,4 @@
-"""The documented command ``python bestofn.py …``: ``bestofn …``."""
+"""Runs ``bestofn …`` for the documented command ``python bestofn.py …``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The documented command ``python generate_best_of_n.py --config FILE``: ``bestofn openai generate``."""
+"""Runs ``bestofn openai generate`` for the documented command ``python generate_best_of_n.py --config FILE``."""
 
 import sys
 

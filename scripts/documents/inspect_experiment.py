@@ -1,4 +1,4 @@
-"""The documented command ``python inspect_experiment.py FILE …``: ``bestofn inspect``."""
+"""Runs ``bestofn inspect`` for the documented command ``python inspect_experiment.py FILE …``."""
 
 import sys
 

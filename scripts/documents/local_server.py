@@ -1,4 +1,4 @@
-"""The documented command ``python local_server.py --model PATH --port 8000``: ``bestofn serve``."""
+"""Runs ``bestofn serve`` for the documented command ``python local_server.py --model PATH --port 8000``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The documented command ``python -m claude_gen.generate``: ``bestofn claude generate``."""
+"""Runs ``bestofn claude generate`` for the documented command ``python -m claude_gen.generate``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The documented command ``python -m claude_gen.regen``: ``bestofn claude regen``."""
+"""Runs ``bestofn claude regen`` for the documented command ``python -m claude_gen.regen``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The documented command ``python -m openai_gen.generate``: ``bestofn openai generate``."""
+"""Runs ``bestofn openai generate`` for the documented command ``python -m openai_gen.generate``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The documented command ``python -m openai_gen.regen``: ``bestofn openai regen``."""
+"""Runs ``bestofn openai regen`` for the documented command ``python -m openai_gen.regen``."""
 
 import sys
 
