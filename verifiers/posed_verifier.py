@@ -38,14 +38,13 @@ class PosedVerifier:
     """Verifies answers to flawed problems by their stance, and all other answers with ``well_posed``.
 
     ``metadata["posed"]`` of the query is ``well`` or the kind of flaw. For a flawed problem, an answer that names the
-    flaw or asks for clarification passes, and an answer that states a result fails. If the answer names a flaw and
-    also states a result, or answers without a result, the verdict is ``abstain``. For a vague request, no answer fails,
-    because any answer may be acceptable.
+    flaw or asks for clarification passes, and an answer that states a result fails. If the answer does both, or
+    neither, the verdict is ``abstain``. For a vague request, no answer fails, because any answer may be acceptable.
 
     ``detail["stance"]`` records the stance of every answer, with ``stance_rule``, the rule that decided, and
     ``stance_confidence``; ``builders.analysis.epistemic`` computes rates from it.
-    If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the answer. If there is a
-    ``sampler``, a model decides the stance if the text patterns find no stance or find that the answer hedges.
+    If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the answer. If the text patterns
+    find no stance or find that the answer hedges, a ``sampler`` decides the stance.
     """
 
     name = "posed"
@@ -62,7 +61,7 @@ class PosedVerifier:
         return verified_by(self.well_posed, query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the planned calls for stances and refusals that no pattern decides, and those of ``well_posed``."""
+        """Return the calls of ``well_posed``, and the calls for stances and refusals that no pattern decides."""
         own = [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
         others = (self.well_posed, self.refusals)
         return [*own, *(calls for other in others for calls in planned_calls(other, query, candidates))]
@@ -106,12 +105,12 @@ def _reading(query: Query, candidate: Candidate) -> Reading:
 
 
 def _answers(reading: Reading, query: Query, candidate: Candidate) -> bool:
-    """Return whether the candidate certainly states a result for a malformed problem."""
+    """Return whether the candidate states a result for a malformed problem and shows no sign of noticing the flaw."""
     if reading.rule in ("statement", "model"):
         return reading.rule == "model"
     return notices_nothing(without_thinking(candidate.text)[1], query.text, stated=reading.rule == "result")
 
 
 def _is_unsure(reading: Reading, posed: str) -> bool:
-    """Return whether the stance is unsure. If there is a ``sampler``, a model then decides."""
+    """Return whether the patterns cannot decide the stance, so that a ``sampler`` is asked if there is one."""
     return reading.stance in ("hedges", "silent") or (posed != "well" and reading.rule == "statement")

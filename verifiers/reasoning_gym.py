@@ -1,4 +1,4 @@
-"""Scores answers to tasks of Reasoning Gym with the scorers of that library (``verifier=reasoning_gym``).
+"""Scores answers to tasks of the library Reasoning Gym with its scorers (``verifier=reasoning_gym``).
 
 The library is third-party code, so it runs in worker processes with limits. The source
 ``builders.sources.reasoning_gym`` makes the queries.
@@ -93,18 +93,21 @@ def answer_of(text: str) -> tuple[str, bool]:
 
 
 class StaleTaskError(RuntimeError):
-    """The installed library makes a different question or answer from the seed of the query."""
+    """Raised if the installed library makes a different question or answer from the seed of the query."""
 
 
 def score_in_worker(check: JsonObject, answer: str) -> float:
-    """Return the score of ``answer``. Runs in a worker process. Raises ``StaleTaskError``."""
+    """Return the score of ``answer``, from 0 to 1. Runs in a worker process.
+
+    Raises ``StaleTaskError`` if the installed library makes another task from the seed of the query.
+    """
     tasks = task_of(str(check["task"]), int(check["seed"]), json.dumps(check.get("settings") or {}, sort_keys=True))
     entry = tasks[int(check["index"])]
     if digest(entry) != check["question"]:
         raise StaleTaskError(
-            f"Reasoning Gym makes another question or answer for {check['task']}, seed {check['seed']}, "
-            f"index {check['index']}. If another version made the query, install that one; otherwise the task "
-            "cannot be repeated."
+            f"the installed Reasoning Gym makes another question or answer for {check['task']}, seed {check['seed']}, "
+            f"index {check['index']}. Install the version that made the query. If this is that version, the task has "
+            "no fixed answer and cannot be verified."
         )
     with contextlib.redirect_stdout(io.StringIO()):  # some scorers print
         return float(tasks.score_answer(answer, entry))

@@ -39,7 +39,7 @@ def has_text(reference: Reference) -> bool:
 def is_looked_up(query: Query) -> bool:
     """Return whether the question asks for a fact: it gives no numbers to compute with, and asks for no computation.
 
-    A short question for a date may give numbers.
+    A short question that asks for a date may contain numbers.
     """
     asked = question(query.text)
     references = [interpret(answer) for answer in query.reference.accepted]

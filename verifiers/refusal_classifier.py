@@ -33,10 +33,12 @@ class RefusalClassifier:
     A ``stop_reason`` of ``refusal`` or ``content_filter`` is always a refusal. Otherwise the patterns of
     ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona.
 
-    If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure in two
-    cases. A pattern matches, but the measured probability of a refusal is below ``unsure_below``. Or no pattern matches
-    in a text longer than ``long_from`` characters. If the reply of the model cannot be read, the result of the patterns
-    is used.
+    If there is a ``sampler``, a model decides where the patterns are not sure. This is so in two cases:
+
+    - A pattern matches, but the measured probability of a refusal is below ``unsure_below``.
+    - No pattern matches, and the text is longer than ``long_from`` characters.
+
+    If the reply of the model cannot be read, the result of the patterns is used.
     """
 
     def __init__(

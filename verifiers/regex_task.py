@@ -34,9 +34,9 @@ class RegexVerifier:
     """Verifies the pattern of an answer with ``reference.checks["regex"]``.
 
     The check has ``matches`` and ``rejects``, lists of texts, and ``how``: ``fullmatch`` (default) or ``search``. The
-    pattern is the last fenced block, or the last text in backticks, or the last line. Python's engine runs in a worker
-    process of ``workers``. A pattern that needs more processor time than the workers allow (``cpu_s``) fails. If the
-    worker does not reply within ``timeout_s`` seconds, because the machine is busy, the verdict is ``error``.
+    pattern is the last fenced block, or else the last text in backticks, or else the last line. Python's engine runs in
+    a worker process of ``workers``. A pattern that needs more processor time than the workers allow (``cpu_s``) fails.
+    If the worker does not reply within ``timeout_s`` seconds, because the machine is busy, the verdict is ``error``.
     """
 
     name = "regex"
@@ -66,7 +66,7 @@ class RegexVerifier:
         return calibrated(Verdict(outcome, 0.0, rule, self.name, detail, seconds))
 
     async def _doubt(self, workers: Workers, text: str, check: dict[str, Any]) -> str:
-        """Return why the pattern may not be the one that the answer means; "" if there is no doubt."""
+        """Return why the last pattern may not be the intended answer; "" if there is no doubt."""
         if _is_within_code_or_prose(text):
             return "unread: the pattern is not marked in the answer"
         others = _earlier_patterns(text)
@@ -74,7 +74,7 @@ class RegexVerifier:
             return f"several: the answer gives more than {MOST_PATTERNS} patterns"
         for pattern, flags in others:
             if (await self._decide(workers, pattern, flags, check))[0] != "fail":
-                return f"several: the last pattern is wrong, but {pattern[:80]!r} before it may be meant"
+                return f"several: the last pattern is wrong, but the earlier pattern {pattern[:80]!r} may be the answer"
         return ""
 
     async def _decide(self, workers: Workers, pattern: str, flags: str, check: dict[str, Any]) -> tuple[Outcome, str]:
@@ -114,7 +114,7 @@ def _read_pattern(part: str) -> tuple[str, str]:
 
 
 def _earlier_patterns(text: str) -> list[tuple[str, str]]:
-    """Return the other patterns of the answer. One of them may be meant, if the last one only explains a part of it."""
+    """Return the patterns of the answer other than its last one, which may only explain a part of the right one."""
     parts = dict.fromkeys(
         _read_pattern(part) for part in FENCE.findall(text) + [part for _, part in INLINE.findall(text)]
     )
@@ -122,7 +122,7 @@ def _earlier_patterns(text: str) -> list[tuple[str, str]]:
 
 
 def _is_within_code_or_prose(text: str) -> bool:
-    """Return whether the last text is code or a sentence that contains a pattern. Then a mismatch decides nothing."""
+    """Return whether the pattern is not marked: the last marked text is code, or the last line is a sentence."""
     marked = _marked_texts(text)
     if marked:
         return bool(FENCE.search(text)) and bool(CODE.search(marked[-1]))
@@ -131,7 +131,10 @@ def _is_within_code_or_prose(text: str) -> bool:
 
 
 def first_problem(pattern: str, flags: str, check: Mapping[str, Any]) -> str:
-    """Return the first text that ``pattern`` matches or rejects wrongly; "" if none. Runs in a worker process."""
+    """Return a message about the first text that ``pattern`` matches or rejects wrongly; "" if there is none.
+
+    Runs in a worker process.
+    """
     try:
         compiled = re.compile(pattern, sum(getattr(re, flag.upper(), 0) for flag in set(flags) & set("imsx")))
     except (re.error, RecursionError, OverflowError) as error:

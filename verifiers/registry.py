@@ -25,8 +25,8 @@ _OF_DOMAIN = {
 def register(name: str, verifier: str | Callable[..., Verifier]) -> None:
     """Register ``verifier`` (a class, a function, or its dotted path) under ``name``, in this process only.
 
-    Afterwards, ``get_verifier(name)`` and ``compose(["verifier=NAME"])`` build it. Raises ``ConfigError`` if the name
-    already belongs to bestofn or to an installed package.
+    Then ``get_verifier(name)`` and ``compose(["verifier=NAME"])`` build it. Raises ``ConfigError`` if bestofn or an
+    installed package already uses the name.
     """
     from bestofn.builders.config import choices
 
@@ -51,7 +51,7 @@ def get_verifier(name: str, **settings: object) -> Verifier:
 
 
 def get_verifier_for_split(split: str, **settings: object) -> Verifier:
-    """Build the verifier for a split: gsm8k → math, humaneval → code, tool_use → tool, mcq → choice, qa → short_answer.
+    """Build the verifier for the domain of a split, for example the math verifier for ``gsm8k``.
 
     Raises ``ConfigError`` if the split is unknown.
     """
@@ -61,7 +61,7 @@ def get_verifier_for_split(split: str, **settings: object) -> Verifier:
     domain = domain_of_split(split)
     if not domain:
         raise ConfigError(
-            f"no verifier is known for split {split!r}; expected math, code, tool_calling, choice, short_answer, or a "
-            "split of one of these domains, such as gsm8k."
+            f"There is no verifier for the split {split!r}. Expected math, code, tool_calling, choice, short_answer "
+            "or a split of one of these domains, such as gsm8k."
         )
     return get_verifier(_OF_DOMAIN[domain], **settings)

@@ -99,12 +99,12 @@ def is_courtesy(sentence: str) -> bool:
 
 
 def _is_preamble(sentence: str) -> bool:
-    """Return whether a sentence only introduces a question."""
+    """Return whether a sentence belongs to a question: it is polite, names a need or reason, or is a question."""
     return bool(
         is_courtesy(sentence) or _NEEDS.search(sentence) or _DEPENDS.search(sentence) or _QUESTION.search(sentence)
     )
 
 
 def _asks_for_choice(question: str, before: Sequence[str]) -> bool:
-    """Return whether a question asks the user to choose, and at most two sentences come before it."""
+    """Return whether ``question`` asks the user to choose, and at most two sentences come before it."""
     return len(before) <= 2 and _OF_A_CHOICE.search(question) is not None and not _OFFERS.search(question)

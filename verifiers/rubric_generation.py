@@ -1,4 +1,4 @@
-"""Writes rubrics with a model: proposes criteria from good and bad answers, evaluates them, and selects.
+"""Writes rubrics with a model: proposes criteria from good and bad answers, evaluates them, and selects the best.
 
 ``bestofn rubrics`` uses this module.
 """
@@ -32,8 +32,8 @@ SIMILAR = 0.6  # a criterion that shares this part of its words with a better on
 class RubricMaker:
     """Settings of the generation: ``author`` proposes the criteria, ``judge`` evaluates them on all answers.
 
-    ``rounds``: the largest number of rounds. The first round proposes criteria. A further round adds criteria if some
-    good answer does not score above some bad answer. ``most``: the largest number of criteria.
+    ``rounds``: the maximum number of rounds. Each round proposes criteria. There is a further round if a good answer
+    does not score above a bad answer. ``most``: the maximum number of criteria in the rubric.
     """
 
     author: Sampler
@@ -63,7 +63,7 @@ class Tried:
 
     @property
     def gain(self) -> float:
-        """How much more often good answers satisfy the criterion than bad ones, −1 to 1. Unknown is not satisfied."""
+        """The share of good answers that satisfy the criterion, minus that of bad ones. None means not satisfied."""
         return sum(map(bool, self.good)) / len(self.good) - sum(map(bool, self.bad)) / len(self.bad)
 
 
@@ -76,10 +76,10 @@ class _Search:
 async def generate_rubric(
     query: Query, good: Sequence[Candidate], bad: Sequence[Candidate], maker: RubricMaker
 ) -> GeneratedRubric:
-    """Return a rubric that gives ``good`` answers a higher score than ``bad`` ones. Both must not be empty.
+    """Return a rubric that gives ``good`` answers a higher score than ``bad`` ones. Neither list may be empty.
 
-    Criteria are kept if good answers satisfy them more often than bad ones. A criterion whose words repeat those of a
-    better one is dropped.
+    A criterion is selected if good answers satisfy it more often than bad ones, unless it repeats the words of a better
+    criterion.
     """
     search = _Search()
     for _ in range(maker.rounds):
@@ -92,7 +92,7 @@ async def generate_rubric(
 
 
 def selected(tried: Sequence[Tried], most: int) -> list[Tried]:
-    """Return the criteria with the largest gains, without redundant ones and without gains of 0 or less."""
+    """Return at most ``most`` criteria with the largest gains above 0, without criteria in similar words."""
     kept: list[Tried] = []
     for one in sorted(tried, key=lambda one: -one.gain):
         redundant = any(_overlap(one.criterion.text, other.criterion.text) >= SIMILAR for other in kept)
@@ -140,7 +140,7 @@ async def _proposed(
 
 
 def _readable(item: object, search: _Search) -> list[Criterion]:
-    """Return the criterion ``item`` in a list, without settings that a model must not choose; [] if it is not valid."""
+    """Return a list with the criterion ``item``, without ``required`` and ``check``; [] if it is not valid."""
     try:
         return [replace(one, required=False, check=None) for one in criteria_of([item], "the criterion")]
     except ConfigError as error:
@@ -172,6 +172,6 @@ async def _evaluated(
 
 
 def _overlap(one: str, other: str) -> float:
-    """Return the share of common words among all words of two texts."""
+    """Return the number of words that two texts have in common, divided by the number of all their words."""
     first, second = (set(re.findall(r"\w+", text.casefold())) for text in (one, other))
     return len(first & second) / len(first | second) if first | second else 1.0

@@ -70,7 +70,7 @@ class RubricGrader:
         return rubric_of(query) or self.of_query.get(query.id) or self.criteria
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the planned calls per answer: one for every ``per_request`` criteria that have no check."""
+        """Return the planned calls: per candidate, one for every ``per_request`` criteria without a check."""
         judged = sum(one.check is None for one in self.rubric(query))
         if self.judge is None or not judged:
             return ()
@@ -105,7 +105,8 @@ class RubricGrader:
     ) -> tuple[list[bool | None], float] | str:
         """Ask the judge which criteria the answer satisfies.
 
-        Return a state per criterion and the confidence, or a problem.
+        Return whether each criterion is true of the answer (None: unknown), and the confidence of the judge. If the
+        reply cannot be read, return the reason.
         """
         assert self.judge is not None
         answer = candidate_text(candidate, MOST_JUDGED)
@@ -124,7 +125,7 @@ class RubricGrader:
             return reply
         states = reply["true"]
         if len(states) != len(criteria) or not all(state is None or isinstance(state, bool) for state in states):
-            return f"the judge's reply has {states!r}; expected {len(criteria)} times true, false or null"
+            return f"the judge's reply has {states!r}; expected {len(criteria)} values, each true, false or null"
         return states, reply["confidence"]
 
 

@@ -81,9 +81,9 @@ class RubricVerifier:
 
 
 def detail_of(grade: Grade) -> JsonObject:
-    """Return the state of each criterion, and the satisfied share of the weights.
+    """Return the entries of a verdict's ``detail``: each criterion with its state, and the satisfied share of weights.
 
-    Unknown criteria are not satisfied.
+    Unknown criteria count as not satisfied.
     """
     held = grade.fulfilment
     states = [{"text": one.text, "satisfied": state} for one, state in zip(held.criteria, held.states, strict=True)]

@@ -46,9 +46,9 @@ _CONTENT_UNKNOWN = "\0"  # the text of such an entry; it equals no expected text
 class Expected:
     """A shell task: the files before and after the script, and its output.
 
-    ``after`` maps a path to the expected text; None means that the file must not exist.
-
-    ``others``: whether the script may leave further files or change other ones.
+    ``files`` maps a path to the text before the script. ``after`` maps a path to the expected text; None means that the
+    file must not exist. ``stdout`` is the expected output, or None if any output is right. ``others``: whether the
+    script may add or change files that are not in ``after``.
     """
 
     files: Mapping[str, str]
@@ -127,7 +127,7 @@ def expected_of(query: Query) -> Expected | None:
 
 
 def read_state(output: str) -> dict[str, str] | None:
-    """Parse the output of the program ``STATE`` to {path: text}; None if the output is not complete."""
+    """Return {path: text} from the output of the program ``STATE``; None if the output is not complete."""
     lines = output.splitlines()
     if not lines or not lines[0].startswith("status "):
         return None
@@ -145,7 +145,7 @@ def read_state(output: str) -> dict[str, str] | None:
 
 
 def first_difference(expected: Expected, left: Mapping[str, str]) -> str:
-    """Return the first difference between the expected state and the files that are left; "" if there is none."""
+    """Return the first difference between the expected state and ``left``, the files after the script; "" if none."""
     for path, text in expected.after.items():
         if text is None and path in left:
             return f"the file {path} should not exist"

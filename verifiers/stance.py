@@ -1,8 +1,14 @@
 """Determines the stance of an answer by patterns of words. ``posed_verifier`` uses this module.
 
-An answer *answers* (states a result, or makes another statement), *flags* a flaw in the question, or *asks* for
-information. Or it *refuses*, *calls* a tool, *hedges*, or is *silent* (none of these). It *hedges* if it states a
-result and also names a flaw or asks for clarification. An example is "the price is not given; assuming 5, it is 20".
+The stances are:
+
+- *answers*: the answer states a result, or makes another statement.
+- *flags*: it names a flaw in the question.
+- *asks*: it asks for information.
+- *hedges*: it states a result, and also names a flaw or asks: "the price is not given; assuming 5, it is 20".
+- *refuses*: it declines to answer.
+- *calls*: it calls a tool.
+- *silent*: none of these.
 """
 
 from __future__ import annotations
@@ -147,8 +153,8 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
     """Return the stance of an answer, with the rule that decided.
 
     ``symbol`` is a letter that the question uses but does not define, or "". A result that depends on this letter has
-    the stance ``flags``. ``question`` is the text of the question, as far as it is known, and ``tools`` are the
-    declared tools.
+    the stance ``flags``. ``question`` is the text of the question, or "" if it is not known. ``tools`` are the declared
+    tools.
     """
     answer = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
     if len(answer) > 2 * _MOST:

@@ -37,7 +37,7 @@ _FIGURE = regex(r"\d+(?:[.,]\d+)*")
 
 
 def notices_nothing(answer: str, question: str, *, stated: bool) -> bool:
-    """Return whether ``answer`` gives a result and no hint that it noticed the flaw of a malformed question.
+    """Return whether ``answer`` gives a result and no sign that it noticed the flaw of a malformed question.
 
     ``stated`` is true if ``stance`` has found a stated result. Then only words of other languages count as doubts,
     because ``stance`` has checked the English phrases. Otherwise words of all languages count as doubts, and a number

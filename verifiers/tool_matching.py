@@ -89,7 +89,7 @@ def difference(
 
 
 def _difference_from_one(want: JsonObject, made: JsonObject, defaults: JsonObject, lenient: bool) -> dict[str, str]:
-    """Return the differences if ``want`` allows one value per argument. An absent argument has its default value."""
+    """Return the differences from ``want``, which has one value per argument. An absent argument has its default."""
     expected = {**defaults, **{key: value for key, value in (want.get("arguments") or {}).items() if value is not None}}
     given = {**defaults, **{key: value for key, value in made.items() if value is not None}}
     unordered = want.get("unordered") or ()

@@ -1,8 +1,8 @@
 """Compares the final state of the tool environment with the expected state. ``tool_verifier`` uses this module.
 
-A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. The reference cannot
-know a key that the environment creates, for example the key of a new booking. Therefore the expected records of a table
-may be a list without keys. Such records are matched by their fields.
+A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. The environment
+creates keys that the reference cannot know, for example the key of a new booking. Therefore the expected records of a
+table may be a list without keys. Records of a list are matched by their fields.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bestofn.verifiers.tool_values import equal_values
 
 
 class UnknownState(Exception):
-    """The final state of an answer cannot be computed. The message is the reason."""
+    """Raised if the final state of an answer cannot be computed. The message is the reason."""
 
 
 async def final_state_of(query: Query, candidate: Candidate) -> JsonObject:
     """Return the changes that the calls of an answer made in the mock world.
 
-    A sampled answer has them in its detail. The calls of a recorded answer are run again in a new world. Raises
-    ``UnknownState`` if this is not possible.
+    A sampled answer has these changes in its ``detail``. The calls of a recorded answer are run again in a new world.
+    Raises ``UnknownState`` if a call cannot be run again.
     """
     known = candidate.detail.get("state")
     if known is not None:

@@ -1,6 +1,6 @@
 """Finds the tool calls of an answer that had no effect. ``tool_verifier`` uses this module.
 
-A call is *refused* if bestofn's own mock tools rejected it. A recorded dialogue does not state refusals, but the result
+A call is *refused* if a mock tool of bestofn rejected it. A recorded dialogue does not state refusals, but the result
 of a call may be an error. A call is *corrected* if its recorded result is an error and the same tool is called again.
 """
 
@@ -54,7 +54,7 @@ def corrected_calls(candidate: Candidate) -> list[bool]:
 
 
 def turns_of_calls(candidate: Candidate) -> list[int]:
-    """Return, for each call that no mock tool refused, the number of the assistant message that contains it."""
+    """Return, for each call that no mock tool refused, the index in ``messages`` of the message that contains it."""
     turns = [turn for turn, message in enumerate(candidate.messages) for _ in message.get("tool_calls") or ()]
     return [turn for turn, refused in zip(turns, refused_calls(candidate), strict=True) if not refused]
 

@@ -39,13 +39,13 @@ class ToolVerifier:
     recorded dialogue, a call whose result is an error is not an extra call if the same tool is called again. If the
     reference has ``calls=()``, every call is wrong, including refused calls.
 
-    If the text looks like a call that cannot be parsed, calls are not compared and the verdict is ``abstain``. The
-    verdict is also ``abstain`` if the text contains the expected calls as invalid JSON, such as ``{"metric": True}``.
+    If a part of the text looks like a call but cannot be parsed, the verdict is ``abstain``. The verdict is also
+    ``abstain`` if the text contains the expected calls as invalid JSON, such as ``{"metric": True}``.
 
     ``references`` lists the trusted sources of references. By default, a reference written by a model
-    (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
-    trusted reference, the verdict is ``fail`` if no declared tool accepts one of the calls, otherwise ``abstain``. With
-    ``invalid="abstain"``, it is ``abstain`` in both cases.
+    (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. Without a trusted
+    reference, the verdict is ``fail`` if the answer has an invalid call, otherwise ``abstain``. A call is invalid if no
+    declared tool accepts it. With ``invalid="abstain"``, the verdict is ``abstain`` in both cases.
 
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
     recall of the calls.
@@ -161,7 +161,7 @@ class ToolVerifier:
         if matching.extra and self.extra_calls == "fail":
             extra = _named([calls[index] for index in matching.extra])
             if _may_be_lookups(matching, calls, expected, candidate):
-                return None, f"{extra} was called in another turn; the reference does not say whether that is allowed"
+                return None, f"{extra} was called in another turn; the reference does not state whether this is allowed"
             return False, f"{extra} was called but not expected"
         one = len(expected) == 1
         return True, "the expected call was made" if one else f"all {len(expected)} expected calls were made"
@@ -213,7 +213,7 @@ def decided(findings: Sequence[Finding], candidate: Candidate, name: str, detail
 
 
 async def check_state(expected: JsonObject, query: Query, candidate: Candidate, detail: dict[str, object]) -> Finding:
-    """Compare the final state of the mock world with the expected one. ``detail`` gets the differences."""
+    """Compare the final state of the mock world with the expected state. The differences are added to ``detail``."""
     try:
         differences = state_differences(expected, await final_state_of(query, candidate))
     except UnknownState as unknown:

@@ -37,7 +37,7 @@ NAMES: Mapping[str, Decision] = {
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The right decisions. ``calls_allowed``: tool calls before the last message are not the decision."""
+    """The right decisions. With ``calls_allowed``, tool calls before the last message do not count as the decision."""
 
     decisions: tuple[Decision, ...]
     calls_allowed: bool = False
@@ -95,7 +95,7 @@ def expected_of(query: Query) -> Expected | None:
 
 
 def decision_of(query: Query, candidate: Candidate, expected: Expected) -> tuple[Decision | None, Reading]:
-    """Return the decision of an answer, None if it is undecided; and the stance of its text."""
+    """Return the decision of an answer (None if it is undecided) and the stance of its text."""
     ends_with_call = bool(candidate.messages and candidate.messages[-1].get("tool_calls"))
     if ends_with_call or (candidate.tool_calls and not expected.calls_allowed):
         return "call", Reading("calls", "call")

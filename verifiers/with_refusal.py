@@ -15,7 +15,7 @@ class WithRefusal:
     """Verifies with ``verifier``, and adds the refusal classification as ``detail["refusal"]``.
 
     The outcome does not change: a correct answer that contains "I cannot" still passes. Pairing may exclude refusals,
-    except those that the verifier itself calls right: ``detail["refusal"]["right"]``.
+    unless the verifier reports that the refusal is right: ``detail["refusal"]["right"]``.
     """
 
     def __init__(self, verifier: Verifier, classifier: RefusalClassifier) -> None:

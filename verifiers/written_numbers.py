@@ -50,7 +50,7 @@ _RULES = tuple(
 
 
 def plain(text: str) -> str:
-    """Return ``text`` in lower case, after removing Markdown emphasis and unifying dashes and apostrophes."""
+    """Return ``text`` in lower case, without Markdown emphasis, and with one form of dashes and apostrophes."""
     text = re.sub(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))", ",", text)  # spaces within a number
     text = re.sub(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻¼-¾⅐-⅞])", "^", text)  # 5² becomes 5^2, not 52
     text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")

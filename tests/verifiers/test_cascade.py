@@ -222,7 +222,7 @@ def test_verifiers_by_name() -> None:
     assert get_verifier("says", outcome="pass", confidence=1.0).name == "says"
     with pytest.raises(Exception, match="verifier=maths: there is no such choice; did you mean 'math'"):
         get_verifier("maths")
-    with pytest.raises(Exception, match="no verifier is known for split 'poetry'"):
+    with pytest.raises(Exception, match="no verifier for the split 'poetry'"):
         get_verifier_for_split("poetry")
 
 

@@ -70,7 +70,7 @@ _HANDED_OVER = regex(
 
 @lru_cache(maxsize=4)
 def prose(text: str) -> str:
-    """Return ``text`` after removing code, quotations and ``<think>`` sections, with straight apostrophes."""
+    """Return ``text`` without code, quotations and ``<think>`` sections, and with straight apostrophes."""
     if len(text) > 2 * _MOST:
         text = text[:_MOST] + "\n" + text[-_MOST:]
     if not text.isascii():
@@ -87,8 +87,8 @@ def prose(text: str) -> str:
 def own_voice(text: str) -> str:
     """Return the prose of ``text`` that the model says itself.
 
-    In a dialogue, this is the part of the last speaker. A letter or a text for the user ("You could write: …") is
-    left out.
+    In a dialogue, these are the words of the last speaker. A letter, and a text that the user may use ("You could
+    write: …"), are left out.
     """
     spoken = _last_speaker(prose(text))
     if (salutation := _SALUTATION.search(spoken)) and _is_letter(spoken, salutation):

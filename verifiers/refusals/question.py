@@ -1,4 +1,4 @@
-"""Finds out what a question asks for, because this helps to decide whether an answer refuses."""
+"""Determines what a question asks for, because the same words may refuse one question and answer another."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Asked:
     ``writing``: a message or fiction, in which "I" is not the model. ``reworking``: another form of a given text.
     ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why something is so.
     ``loaded``: reasons for a claim about what should be. ``negated``: this claim contains a negation or a ban.
-    ``stems``: the first letters of each word of the question; empty if the question is not known.
+    ``stems``: the first five letters of each word of the question; empty if the question is not known.
     """
 
     writing: bool = False
@@ -96,7 +96,7 @@ class Asked:
     stems: frozenset[str] = frozenset()
 
     def mentions(self, phrase: str) -> bool:
-        """Return whether ``phrase`` has a word of the question."""
+        """Return whether ``phrase`` contains a word of the question. Words are compared by their first five letters."""
         return any(word[:5] in self.stems for word in _WORD.findall(phrase.lower()))
 
 

@@ -18,12 +18,13 @@ ANYWHERE = 0
 
 @dataclass(frozen=True, slots=True)
 class RefusalPattern:
-    """A rule with the regular expression of its phrases.
+    """A rule that recognises the phrases of its regular expression.
 
-    A match counts if it starts within the first ``reach`` characters (0: anywhere).
+    A match counts if it starts within the first ``reach`` characters (0: anywhere). ``role`` is one of these:
 
-    ``role`` says what the phrase does. It ``declines``. Or it ``warns``; then it does not count if the text later
-    complies. Or it ``introduces`` a refusal or an answer; then it does not count if the text later offers help.
+    - ``declines``: the phrase is always a refusal.
+    - ``warns``: the phrase does not count if the text later complies.
+    - ``introduces``: the phrase does not count if the text later complies or offers help.
     """
 
     name: str
@@ -34,6 +35,6 @@ class RefusalPattern:
 
 
 def compiled(*alternatives: str) -> re.Pattern[str]:
-    """Compile ``alternatives`` for lower-case text. A space stands for white space, and `` ?`` for any or none."""
+    """Compile ``alternatives`` for lower-case text. A space means white space; `` ?`` means optional white space."""
     joined = "|".join(f"(?:{one})" for one in alternatives)
     return hinted_regex(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))

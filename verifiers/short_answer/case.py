@@ -1,4 +1,4 @@
-"""The data of one comparison, which every rule gets."""
+"""The data of one comparison: the argument of every rule."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Case:
 
     @property
     def fills_in(self) -> bool:
-        """Whether the answer is only a few words, or repeats the question and adds a few words."""
+        """Whether the answer has only a few words, or repeats the question with a few new words."""
         if len(self.new_words) > SHORT:
             return False
         asked = {form for form in self.question.words if form not in FUNCTION_WORDS}
         return len(self.text.tokens) <= SHORT or 5 * len(asked & self.text.index.keys()) >= 2 * len(asked)
 
     def first(self) -> tuple[int, int]:
-        """The position of the sentence that answers the question."""
+        """Return the start and the end of the sentence that answers the question."""
         return self.sentences.span(self.sentences.first)
 
     def words(self, start: int, end: int) -> str:
@@ -57,8 +57,8 @@ class Case:
 def case_of(references: Sequence[Reference], asked: Question, written: str) -> Case:
     """Return the case of an answer. ``written`` is the output of ``plain``.
 
-    If the answer has only a few words, they count even if they occur in the question ("Ann or Bob?"). In a longer
-    answer, words of the question do not count.
+    In an answer of a few words, words of the question count as part of the answer ("Ann or Bob?"). In a longer answer,
+    they do not.
     """
     words = tokens(written)
     if len(words) <= BARE:

@@ -49,10 +49,10 @@ _WHOLE = regex(
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date, as the first and the last day that it may be. ``start`` and ``end`` are its position in the text.
+    """A date or a period: its ``first`` and ``last`` day. ``start`` and ``end`` are its position in the text.
 
-    A day is a number: 372 per year and 31 per month. A date without a year has ``year=False``; its days count from the
-    beginning of a year.
+    Days are numbers. Each month has 31, so each year has 372. A date without a year has ``year=False``; its days count
+    from the beginning of a year.
     """
 
     first: int

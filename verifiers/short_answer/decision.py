@@ -1,4 +1,4 @@
-"""Compares an answer with the accepted answers. It passes or fails only if both sides were understood."""
+"""Compares an answer with the accepted answers. The result is pass or fail only if both sides were understood."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from bestofn.builders.records import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one comparison, the rule that decided (``method``), and the part of the answer that it used."""
+    """The outcome of one comparison, the rule that decided (``method``), and the compared part of the answer."""
 
     outcome: Outcome
     method: str

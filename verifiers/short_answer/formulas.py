@@ -29,8 +29,8 @@ MOST_LENGTH = 60
 def formula(text: str) -> str | None:
     """Return a chemical formula in one spelling, or None if the text is not a formula.
 
-    A formula has at least two element symbols and a digit, a charge or a symbol of two letters (``NaCl``). Capitals
-    alone (``CBS``) are not a formula. For one element, only molecules and ions (``O2``, ``Na+``) are formulas.
+    With two or more element symbols, a formula also has a digit, a charge or a symbol of two letters (``NaCl``).
+    Capitals alone (``CBS``) are not a formula. For one element, only molecules and ions (``O2``, ``Na+``) are formulas.
     """
     text = text.strip()
     if len(text) > MOST_LENGTH or (" " in text and "\\" not in text):

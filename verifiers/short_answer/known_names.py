@@ -21,7 +21,7 @@ Name = tuple[str, ...]
 
 @cache
 def known_names() -> dict[Name, tuple[Name, ...]]:
-    """Return the table: each name of a known thing -> all names of this thing."""
+    """Return {name of a known thing: all names of this thing}."""
     lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     things = [tuple(map(forms, names.split(" = "))) for line in lines for names in line.split("; ") if names]
     return {name: names for names in things for name in names}
@@ -35,7 +35,7 @@ def is_known(reference: Reference) -> bool:
 def with_other_names(references: Sequence[Reference], asked: Question) -> list[Reference]:
     """Return the references, and for known things also their other names.
 
-    A question that is about names ("What was Mumbai called before 1995?") keeps its references.
+    If the question is about names ("What was Mumbai called before 1995?"), no names are added.
     """
     return [_with_other_names(reference, asked) for reference in references]
 

@@ -11,7 +11,10 @@ from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS
 
 
 def same_list(case: Case) -> Finding | None:
-    """Compare the items of a list. Their order counts only if the question asks for an order."""
+    """Compare the items of a list if the question asks for several things or an order; otherwise return None.
+
+    The order of the items counts only if the question asks for an order.
+    """
     if case.question.several == 1 and not case.question.ordered:
         return None
     reference = case.references[0].text

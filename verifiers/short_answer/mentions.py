@@ -20,7 +20,7 @@ class Text:
 
     @classmethod
     def of(cls, text: str, words: Sequence[Token]) -> Text:
-        """Build the text, with the positions of its normal forms."""
+        """Return the ``Text`` of ``text`` with the positions of the normal forms of ``words``."""
         index: dict[str, list[int]] = {}
         for at, word in enumerate(words):
             index.setdefault(word.form, []).append(at)
@@ -29,7 +29,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention: its start and end in the text. ``exact`` is false if its words are in another order."""
+    """A place where an answer mentions a spelling. ``exact`` is false if its words are in another order."""
 
     start: int
     end: int
@@ -49,7 +49,7 @@ def mentions(text: Text, spelling: Sequence[str]) -> list[Mention]:
 def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
     """Return the places where all content words of ``spelling`` are close together, in any order.
 
-    The order of numbers counts: the score 2-3 is not 3-2.
+    A spelling of numbers only has no such places, because the order of numbers counts: 2-3 is not 3-2.
     """
     wanted = {form for form in spelling if form not in FUNCTION_WORDS}
     if all(form.isdigit() for form in wanted):
@@ -71,7 +71,7 @@ def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
 def _shortest(text: Text, near: list[int], wanted: set[str], at: int) -> tuple[int, int] | None:
     """Return the first and the last position of the ``wanted`` words, or None if ``near`` lacks one of them.
 
-    If a word occurs several times, only its occurrence closest to ``at`` counts.
+    ``near`` are the positions to search. If a word occurs several times, only its occurrence closest to ``at`` counts.
     """
     closest = {}
     for i in sorted(near, key=lambda i: abs(i - at), reverse=True):

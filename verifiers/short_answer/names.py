@@ -22,7 +22,7 @@ MOST_NAMES = 40
 
 
 def names(text: str, words: Sequence[Token], question: Question) -> list[tuple[Token, ...]]:
-    """Return the names in a text that are not in the question. A name is a sequence of words with a capital."""
+    """Return the names in a text that are not in the question. A name is a sequence of words with capital letters."""
     found: list[tuple[Token, ...]] = []
     current: list[Token] = []
     for word in words:
@@ -47,11 +47,12 @@ def _append(found: list[tuple[Token, ...]], current: list[Token], question: Ques
 
 
 def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
-    """Return whether two names agree: the last name is equal, the first names are equal or one is an initial.
+    """Return whether two names may belong to the same person.
 
-    Middle names may be missing at the end: ``George W. Bush`` is not ``George H. W. Bush``. ``R. J. Mitchell`` agrees
-    with ``Reginald Mitchell``. The first words of the reference may also be missing, if two words remain: ``Elizabeth
-    Patterson`` for ``Mary Elizabeth Patterson``.
+    The last names must be equal. The first names, and then the middle names in order, must be equal or one an initial;
+    the last middle names may be missing. ``R. J. Mitchell`` agrees with ``Reginald Mitchell``, and ``George W. Bush``
+    does not agree with ``George H. W. Bush``. The first words of the reference may be missing if two words remain:
+    ``Elizabeth Patterson`` agrees with ``Mary Elizabeth Patterson``.
     """
     ours = without_titles(reference)
     theirs = without_titles([word.form for word in name])
@@ -88,7 +89,7 @@ def _similar(first: str, second: str) -> bool:
 
 
 def _common_pairs(first: str, second: str) -> float:
-    """Return the share of equal pairs of neighbouring letters (the Dice coefficient)."""
+    """Return the Dice coefficient of two words: the share of common pairs of neighbouring letters."""
     ours = {first[i : i + 2] for i in range(len(first) - 1)}
     theirs = {second[i : i + 2] for i in range(len(second) - 1)}
     return 2 * len(ours & theirs) / (len(ours) + len(theirs))
@@ -103,7 +104,7 @@ def is_abbreviation(word: str, other: str) -> bool:
 
 
 def may_be_code_or_adjective(word: str, other: str) -> bool:
-    """Return whether a word may be a code (``JPY`` for ``japanese``) or an adjective (``French``) of ``other``."""
+    """Return whether a word may be a code (``JPY`` for ``japanese``) or an adjective (``French`` for ``france``)."""
     letters = word.replace(".", "")
     code = letters.isupper() and 2 <= len(letters) <= 5 and other.startswith(letters[0].lower())
     return code or (word[:1].isupper() and word.endswith(_OF_PEOPLES) and other.startswith(word[:2].lower()))

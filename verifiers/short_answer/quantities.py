@@ -42,9 +42,10 @@ _MONEY_WORDS = {"dollar": "$", "pound": "£", "euro": "€", "yen": "¥", "rupee
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number and the word after it.
+    """A number and its unit, which is the word after it.
 
-    ``unit`` is the normal form of that word, "%" or a currency sign, or "". ``unit_text`` is the word as it is written.
+    ``unit``: the normal form of that word, "%", a currency sign, or "" without a unit. ``unit_text``: the word as it is
+    written.
     """
 
     value: float
@@ -104,7 +105,7 @@ def _quantity(match: re.Match[str]) -> Quantity:
 
 
 def relation(reference: Quantity, answer: Quantity) -> Relation:
-    """Return whether two quantities are the same, differ, or cannot be compared because their units differ."""
+    """Return whether two quantities are the same, differ, or cannot be compared."""
     if reference.unit == answer.unit or not reference.unit or not answer.unit:
         found = _relation(reference.value, answer.value)
         shares = (reference.unit == "%") != (answer.unit == "%") and found == "differs"
@@ -126,7 +127,7 @@ def _relation(ours: float, theirs: float) -> Relation:
 
 
 def _in_full(value: float) -> bool:
-    """Return whether a number is whole and is not rounded to tens, such as 8849."""
+    """Return whether ``value`` is whole and not a multiple of ten, such as 8849, so that it is probably not rounded."""
     return value == int(value) and value % 10 != 0
 
 

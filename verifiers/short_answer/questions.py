@@ -52,12 +52,11 @@ _ANY_ORDER = regex(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The known facts about a question.
+    """What a question asks for.
 
-    ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for. It is 2 if the
-    question asks for several things without a number. ``ordered`` is true if their order counts. ``options`` are the
-    words before and after "or" ("a fish or a mammal"), or (). ``has_number`` is true if it states a number other than
-    one.
+    ``words``: the normal forms of its words. ``several``: the number of things that it asks for; 2 if it asks for
+    several things without a number. ``ordered``: whether the order of these things counts. ``options``: the words
+    before and after "or" ("a fish or a mammal"), or (). ``has_number``: whether it states a number other than one.
     """
 
     kind: Kind
@@ -102,7 +101,7 @@ def _several(text: str) -> int:
 
 
 def _kind(text: str) -> Kind:
-    """Return the kind of the first question word in ``text``."""
+    """Return the kind of answer that the first question word in ``text`` asks for."""
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ("date", _DATE),
         ("number", _NUMBER),

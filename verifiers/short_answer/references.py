@@ -94,7 +94,7 @@ def _spellings(written: str) -> tuple[tuple[str, ...], ...]:
 
 
 def without_titles(forms: Sequence[str]) -> list[str]:
-    """Return a name without titles before it and additions after it. In ``Stephen King``, ``King`` is not a title."""
+    """Return a name without titles before it and additions after it. ``King`` is a title only before a name."""
     name = list(forms)
     while len(name) > 1 and name[0] in TITLES:
         name.pop(0)

@@ -136,7 +136,7 @@ _PREAMBLE = regex(
 class Sentences:
     """The sentences of a text, as positions of characters. ``question`` are the normal forms of the question's words.
 
-    A negation in quotation marks or in the question ("Billy Don't Be a Hero") does not deny anything.
+    A negation does not count if it is in quotation marks or a word of the question ("Billy Don't Be a Hero").
     """
 
     text: str
@@ -158,17 +158,17 @@ class Sentences:
         return max((match.start() for match in _CORRECTION.finditer(self.text)), default=-1)
 
     def number(self, position: int) -> int:
-        """Return the number of the sentence that contains a position."""
+        """Return the index of the sentence that contains a position."""
         return bisect_right(self.starts, position) - 1
 
     def span(self, number: int) -> tuple[int, int]:
-        """Return the start and the end of a sentence."""
+        """Return the start and the end of the sentence with the index ``number``."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.starts[number], end
 
     @cached_property
     def first(self) -> int:
-        """The number of the sentence that answers the question.
+        """The index of the sentence that answers the question.
 
         It is the last sentence that corrects or concludes ("Wait, …", "Therefore, …"). Without one, it is the first
         sentence that is not a preamble such as "Sure!".
@@ -203,10 +203,10 @@ class Sentences:
         return "asserted"
 
     def _means_another(self, before: str, after: str) -> bool:
-        """Return whether the text is about another person or thing than the mention.
+        """Return whether the words around a mention show that another person or thing is the answer.
 
-        Examples are ``X lost to``, ``a student of X`` and ``succeeded by X``. A word of the
-        question ("Who was succeeded by …?") does not count.
+        Examples are ``X lost to``, ``a student of X`` and ``succeeded by X``. Words of the question do not count, for
+        example in "Who was succeeded by …?".
         """
         found = [_OTHER_BEFORE.search(before[-160:]), _OTHER_AFTER.match(after)]
         words = [next(filter(None, match.groups()), "") for match in found if match]
@@ -221,7 +221,7 @@ class Sentences:
         return bool(listed) and bool(_EXAMPLES.search(self.text[first:start]))
 
     def contrasts(self, position: int) -> bool:
-        """Return whether the sentence at a position begins with a contrast such as ``However``."""
+        """Return whether the sentence at a position begins with a word of contrast such as ``However``."""
         start, end = self.span(self.number(position))
         return bool(re.match(r"\W*(?:however|but|actually|in fact|yet)\b", self.text[start:end], re.I))
 

@@ -96,7 +96,7 @@ def mentioned(case: Case) -> Finding | None:
 def _is_longer_name(case: Case, mention: Mention) -> bool:
     """Return whether the mention is a part of another name: ``Rocky`` in ``Rocky II``, ``Guinea`` in ``New Guinea``.
 
-    A full name of a person includes the next word with a capital: ``Martin Luther`` in ``Martin Luther King``.
+    For a person, the next word also counts if it has a capital: ``Martin Luther`` in ``Martin Luther King``.
     """
     before = [
         token for token in case.text.tokens if mention.start - 12 < token.start and token.end == mention.start - 1
@@ -136,10 +136,10 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
 
 
 def is_contested(case: Case, position: int, other: int) -> bool:
-    """Return whether another clause of the same sentence, with a name at ``other``, repeats more words of the question.
+    """Return whether the clause at ``other`` repeats more words of the question than the clause at ``position``.
 
-    In "X is large, but the capital is Y", the second clause answers the question about the capital. A pronoun counts
-    as a repetition of the subject.
+    Both must be clauses of one sentence. In "X is large, but the capital is Y", the second clause answers a question
+    about the capital. A pronoun counts half, because it repeats the subject.
     """
     number = case.sentences.number(position)
     if case.sentences.number(other) != number or case.sentences.status(other, other) != "asserted":
@@ -160,7 +160,7 @@ def _repeats(case: Case, start: int, end: int) -> float:
 
 
 def _lacks_parts(case: Case, found: Sequence[Mention]) -> bool:
-    """Return whether the question asks for several things, the references are these things, and some are missing."""
+    """Return whether the answer lacks some of the several things that the question asks for and the references name."""
     wanted = case.question.several
     if wanted == 1 or _different_things(case.references) < wanted:
         return False
@@ -203,8 +203,8 @@ def _is_guess_list(case: Case) -> bool:
 def _is_aside(case: Case, mention: Mention) -> bool:
     """Return whether the mention may be a remark: it comes after the sentence that answers, or after another name.
 
-    Another name in the same sentence does not count if a word such as "by" or "called" introduces the mention. If the
-    question asks for a place, another name does not count, because places follow smaller places ("in Cardiff, Wales").
+    Another name does not make it a remark if a word such as "by" or "called" introduces the mention. It does not either
+    if the question asks for a place, because places follow smaller places ("in Cardiff, Wales").
     """
     number = case.sentences.number(mention.start)
     first, _ = case.sentences.span(number)
@@ -241,7 +241,7 @@ def _follows_another(case: Case, mention: Mention, others: Sequence[int]) -> boo
 
 
 def person(case: Case) -> Finding | None:
-    """Return a pass if the answer asserts the name of the reference with other first or middle names, or initials."""
+    """Return a pass if the answer asserts a name that agrees with a reference (see ``same_person``); otherwise None."""
     if case.question.kind != "person":
         return None
     found = names(case.text.text, case.text.tokens, case.question)
@@ -296,8 +296,8 @@ def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) 
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 
-    The rule does not apply if there are few references, and neither the answer nor a reference is a name. Then the
-    answer may be another wording of a reference.
+    The rule does not apply if there are few references, and neither the answer nor a reference is a name, because the
+    answer may be a reference in other words.
     """
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]
@@ -320,10 +320,10 @@ def another(case: Case) -> Finding | None:
 
 
 def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
-    """Return whether another name of a place may be a name of the same place.
+    """Return whether the answer may be another name of the place that the reference names.
 
-    This may be so if one of the names is one word. It is not so if the reference is a known thing or has many accepted
-    answers, because these include its usual names.
+    This is possible if one of the names has one word. It is not possible if the reference is a known thing, or if there
+    are many accepted answers, because these include all usual names of the place.
     """
     if case.question.kind != "place" or len(case.references) >= MANY or any(map(is_known, case.references)):
         return False
@@ -336,7 +336,7 @@ def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
 
 
 def _is_symbol(text: str) -> bool:
-    """Return whether an answer is a chemical symbol or formula, which may stand for the name of a substance."""
+    """Return whether an answer is a chemical symbol or formula, which may mean a reference that is a name."""
     bare = text.strip(" .\n")
     return _SYMBOL.fullmatch(bare) is not None or (any(map(str.isdigit, bare)) and formula(bare) is not None)
 

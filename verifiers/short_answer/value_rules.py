@@ -20,7 +20,7 @@ _FORMULA_WORD = regex(r"[A-Z][\w()+-]*")
 
 
 def formula(case: Case) -> Finding | None:
-    """Compare chemical formulas. Applies if all references are formulas and the answer states a formula."""
+    """Compare chemical formulas; None if a reference is not a formula, or if the answer has no formula."""
     wanted = {reference.formula for reference in case.references if reference.formula}
     if len(wanted) != len({reference.text for reference in case.references}):
         return None
@@ -64,7 +64,7 @@ def truth(case: Case) -> Finding | None:
 
 
 def date(case: Case) -> Finding | None:
-    """Compare the dates of the answer with the references, if all references are dates."""
+    """Compare the dates of the answer with the references that are dates."""
     wanted = [date for reference in case.references if (date := _as_date(reference, case.question)) is not None]
     if not wanted:
         return None
@@ -154,8 +154,11 @@ def _is_slot(
 ) -> bool:
     """Return whether a number answers the question.
 
-    It does in these cases: the number has the unit of the reference, or counts a thing that the question names. Or it
-    is the only number of the first sentence, or the answer is short.
+    It must be asserted, in the sentence that answers the question. In addition, one of these must be true:
+
+    - It is the only number of a short answer.
+    - It has the unit of the reference, or counts a thing that the question names.
+    - The question asks for a number, and the sentence has no other number.
     """
     if case.sentences.status(quantity.start, quantity.end) != "asserted":
         return False

@@ -25,8 +25,8 @@ class ShortAnswerVerifier:
     ``max_length``      maximum length of an answer in characters; longer answers are not compared.
     ``max_references``  maximum number of accepted answers that are compared.
 
-    An answer passes if it asserts an accepted answer. It fails if it clearly asserts something else of the same kind:
-    another date, number, name or short text. On all other answers the verdict is ``abstain``, so a judge can decide.
+    An answer passes if it asserts an accepted answer. It fails if it clearly asserts another date, number, name or
+    short text. On all other answers the verdict is ``abstain``, so a judge can decide.
     """
 
     name = "short_answer"
@@ -61,7 +61,7 @@ class ShortAnswerVerifier:
 
 
 def stated(text: str) -> str:
-    """Return the final answer that the model marked, for example in a box, or the whole visible text."""
+    """Return the final answer that ``text`` marks, for example in a box; without a mark, the whole visible text."""
     answer = final_answer(text)
     return answer.text if answer.method in MARKED else visible(text)
 

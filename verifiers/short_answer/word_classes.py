@@ -1,4 +1,4 @@
-"""Small closed classes of words. An answer is wrong if it has a different word of the class of the reference."""
+"""Small closed classes of words, such as colors. Two different words of one class are different answers."""
 
 from __future__ import annotations
 
