@@ -1,7 +1,7 @@
-"""Grammars over bytes, and the bytes that may follow a prefix. Constrained decoding uses them.
+"""Grammars over bytes. They say which bytes may follow a prefix. Constrained decoding uses them.
 
-A grammar is a node: ``Bytes`` matches one byte, ``All`` its parts in order, and ``Either`` one of its options.
-``Later`` matches a node that is set afterwards, for recursion. A grammar must not be left-recursive.
+A grammar is a node. ``Bytes`` matches one byte, ``All`` matches its parts in order, and ``Either`` matches one of its
+options. ``Later`` matches a node that is set after its creation, for recursion. A grammar must not be left-recursive.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, eq=False)
 class Bytes:
-    """Matches one byte of ``allowed``."""
+    """Matches one byte that is in ``allowed``."""
 
     allowed: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
 class All:
-    """Matches ``parts`` one after the other. Without parts it matches the empty text."""
+    """Matches ``parts`` one after the other. If it has no parts, it matches the empty text."""
 
     parts: tuple[Node, ...] = ()
 
@@ -34,7 +34,7 @@ class Either:
 
 @dataclass(eq=False)
 class Later:
-    """Matches ``node``, which is set after the creation."""
+    """Matches ``node``, which is set after this object was created, so that a grammar can refer to itself."""
 
     node: Node | None = None
 
@@ -51,22 +51,25 @@ COMPLETE: State = frozenset({None})
 
 
 def literal(text: str) -> Node:
-    """Match exactly ``text``."""
+    """Return a node that matches exactly ``text``."""
     return All(tuple(Bytes(frozenset((byte,))) for byte in text.encode()))
 
 
 def ranges(*pairs: tuple[int, int]) -> Bytes:
-    """Match one byte in one of the ranges ``pairs``, both ends included."""
+    """Return a node that matches one byte in any of the ranges ``pairs``: (lowest, highest), both included."""
     return Bytes(frozenset(byte for low, high in pairs for byte in range(low, high + 1)))
 
 
 def optional(node: Node) -> Node:
-    """Match ``node`` or the empty text."""
+    """Return a node that matches ``node`` or the empty text."""
     return Either((NOTHING, node))
 
 
 def repeated(node: Node, least: int = 0, most: int | None = None) -> Node:
-    """Match ``node`` at least ``least`` and at most ``most`` times; None: any number of times."""
+    """Return a node that matches ``node`` at least ``least`` and at most ``most`` times.
+
+    If ``most`` is None, any number of times is allowed.
+    """
     if most is None:
         again = Later()
         again.node = tail = optional(All((node, again)))
@@ -78,7 +81,7 @@ def repeated(node: Node, least: int = 0, most: int | None = None) -> Node:
 
 
 def start(node: Node) -> State:
-    """Return the state before the first byte."""
+    """Return the state of the grammar ``node`` before the first byte."""
     return _expanded([(node, None)])
 
 
@@ -88,7 +91,7 @@ def advance(state: State, byte: int) -> State:
 
 
 def next_bytes(state: State) -> frozenset[int]:
-    """Return the bytes that the grammar allows next."""
+    """Return the bytes that the grammar allows after ``state``."""
     return frozenset(byte for stack in state if stack and isinstance(stack[0], Bytes) for byte in stack[0].allowed)
 
 
@@ -105,7 +108,7 @@ def _allows(node: Node, byte: int) -> bool:
 
 
 def _expanded(stacks: Iterable[Stack]) -> State:
-    """Replace the first node of each stack until it is a ``Bytes``."""
+    """Return the stacks with their first nodes expanded, so that each stack is complete or starts with a ``Bytes``."""
     todo, seen, ready = list(stacks), set[Stack](), set[Stack]()
     while todo:
         stack = todo.pop()

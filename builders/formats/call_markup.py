@@ -69,19 +69,26 @@ _DECODER = json.JSONDecoder(strict=False)
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """The calls between marks, in order, and the marks whose content could not be parsed."""
+    """The calls between marks, in order.
+
+    ``unread`` contains the opening marks whose content could not be parsed.
+    """
 
     calls: tuple[Made, ...]
     unread: tuple[str, ...]
 
 
 def marked_calls(text: str, declared: Declared, plain: PlainCalls) -> Marked:
-    """Parse the calls between the marks in ``text``. ``plain`` parses JSON and Python calls."""
+    """Parse the calls between the marks in ``text``. ``plain`` parses calls in JSON and in Python notation."""
     return _Reader(text, declared, plain).read()
 
 
 class _Reader:
-    """Parses the calls of one text. It remembers where each end mark was found last."""
+    """Parses the calls of one text, and stores the position of the next occurrence of each end mark.
+
+    The methods for the forms return (calls, position after the form). The calls are None if the content cannot be
+    parsed.
+    """
 
     def __init__(self, text: str, declared: Declared, plain: PlainCalls) -> None:
         self._text, self._declared, self._plain = text, declared, plain
@@ -96,7 +103,7 @@ class _Reader:
         }
 
     def read(self) -> Marked:
-        """Return all calls of the text."""
+        """Return the calls of the whole text."""
         calls: list[Made] = []
         unread: list[str] = []
         at = 0
@@ -110,7 +117,7 @@ class _Reader:
         return Marked(tuple(calls), tuple(unread))
 
     def _function(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse ``<function=f>…</function>``: parameters as tags, or one JSON object."""
+        """Parse ``<function=f>…</function>``. The content is one pair of tags per parameter, or one JSON object."""
         end = self._end(opening.end(), "</function>", "</tool_call>")
         if end == len(self._text):
             return None, opening.end()
@@ -122,7 +129,7 @@ class _Reader:
         return (None if arguments is None else [(name, arguments)]), end
 
     def _invoke(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse ``<invoke name="f">…</invoke>``."""
+        """Parse ``<invoke name="f">…</invoke>``, which has one pair of tags per parameter."""
         end = self._end(opening.end(), f"</{opening['prefix']}invoke>")
         if end == len(self._text):
             return None, opening.end()
@@ -131,7 +138,7 @@ class _Reader:
         return (None if arguments is None else [(name, arguments)]), end
 
     def _token(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse a call of DeepSeek or Kimi, which write special tokens around the name and the arguments."""
+        """Parse a call of DeepSeek or Kimi. These models write special tokens around the name and the arguments."""
         closing = _TOKEN_END.search(self._text, opening.end())
         end = closing.start() if closing else len(self._text)
         parts = _SEPARATOR.split(self._text[opening.end() : end], maxsplit=1)
@@ -145,19 +152,19 @@ class _Reader:
         return (self._with_json(named["name"], body) if named else None), end
 
     def _harmony(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse a call of Harmony. Without its special tokens, only names in ``functions.`` are calls."""
+        """Parse a call of Harmony. Without its special tokens, only names that start with ``functions.`` are calls."""
         if not opening["space"] and "<|message|>" not in opening["header"]:
             return [], opening.end()
         value, end = self._object_at(opening.end())
         return (None if value is None else [(opening["harmony_name"], value)]), end
 
     def _args(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse ``f[ARGS]{…}`` of Mistral, if the special token before the name is missing."""
+        """Parse ``f[ARGS]{…}`` of Mistral. The special token before the name is missing."""
         value, end = self._object_at(opening.end())
         return (None if value is None else [(opening["args_name"], value)]), end
 
     def _plain_mark(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse the calls behind a mark of ``_ENDS``."""
+        """Parse the calls after an opening mark of ``_ENDS``."""
         mark = opening["plain"]
         end = self._end(opening.end(), *_ENDS[mark])
         body = self._text[opening.end() : end].strip()
@@ -175,7 +182,10 @@ class _Reader:
         return _glm(body, self._declared)
 
     def _with_json(self, name: str, body: str) -> list[Made] | None:
-        """Return a call with the arguments ``body``, a JSON object or a Python dict; None if it is neither."""
+        """Return one call of ``name`` with the arguments ``body``.
+
+        Returns None if ``body`` is neither a JSON object nor a Python dict.
+        """
         try:
             return [(name, body)] if isinstance(json.loads(body), dict) else None
         except (ValueError, RecursionError):
@@ -184,7 +194,7 @@ class _Reader:
             return list(self._plain(whole, self._declared)) or None
 
     def _object_at(self, at: int) -> tuple[dict[str, Any] | None, int]:
-        """Parse the JSON object at ``at``. Returns it with the position behind it."""
+        """Return (JSON object at ``at``, position after it); (None, ``at``) if there is no object."""
         try:
             value, end = _DECODER.raw_decode(self._text, at)
         except (ValueError, RecursionError):
@@ -192,7 +202,7 @@ class _Reader:
         return (value, end) if isinstance(value, dict) else (None, at)
 
     def _end(self, start: int, *marks: str) -> int:
-        """Return the position of the first of ``marks`` at or after ``start``; the end of the text if there is none."""
+        """Return the first position of one of ``marks`` from ``start`` on; the end of the text if there is none."""
         for mark in marks:
             if self._next.get(mark, -1) < start:
                 found = self._text.find(mark, start)
@@ -201,7 +211,10 @@ class _Reader:
 
 
 def _tagged(body: str, opening: re.Pattern[str], name: str, declared: Declared) -> dict[str, Any] | None:
-    """Return the arguments in ``body``, one pair of tags per argument; None if the body has other content."""
+    """Return the arguments in ``body``, which has one pair of tags per argument; None if it has other content.
+
+    ``opening`` matches the opening tag, and ``name`` is the name of the tool.
+    """
     starts = list(opening.finditer(body))
     if body[: starts[0].start() if starts else None].strip():
         return None
@@ -219,7 +232,10 @@ def _tagged(body: str, opening: re.Pattern[str], name: str, declared: Declared) 
 
 
 def _glm(body: str, declared: Declared) -> list[Made]:
-    """Parse ``f<arg_key>city</arg_key><arg_value>Oslo</arg_value>…``. Without arguments, ``f`` must be declared."""
+    """Parse ``f<arg_key>city</arg_key><arg_value>Oslo</arg_value>…``; [] if ``body`` has other content.
+
+    A call without arguments counts only if ``f`` is a declared tool.
+    """
     name, *pairs = body.split("<arg_key>")
     name = name.strip()
     if not name or "\n" in name or (not pairs and name not in declared):
@@ -249,5 +265,5 @@ def _mistral(body: str) -> list[Made]:
 
 
 def _without_line_breaks(value: str) -> str:
-    """Remove the line break that templates write before and after a value."""
+    """Return ``value`` without one line break before and after it, which some templates write."""
     return value.removeprefix("\n").removesuffix("\n")

@@ -1,4 +1,4 @@
-"""The declared tools of a query, as the parsers of written calls need them: names, and types of arguments."""
+"""The names of the declared tools of a query and the types of their arguments, for the parsers of written calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bestofn.builders.records import JsonObject, Tool
 
 
 class Declared:
-    """Maps the name of each declared tool to the schemas of its arguments. ``name in declared`` tests for a tool."""
+    """The declared tools, with the schemas of their arguments. ``name in declared`` is true for a declared tool."""
 
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
         self._properties: dict[str, JsonObject] = {}
@@ -26,14 +26,15 @@ class Declared:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the tools."""
+        """The names of the declared tools."""
         return tuple(self._properties)
 
     def value(self, tool: str, argument: str, text: str, as_text: bool | None = None) -> Any:
         """Return the value of an argument that a template wrote as plain text.
 
-        The declared type decides: a string is returned unchanged, and any other type is parsed. If the type is unknown,
-        the text is parsed if it is JSON or a Python literal other than a string. ``as_text`` replaces the declaration.
+        If the declared type is a string, the text is returned unchanged; for any other type it is parsed. If the type
+        is unknown, the text is parsed only if it is JSON or a Python literal other than a string. ``as_text`` has
+        priority over the declared type: True means a string, and False means another type.
         """
         types = _types(self._properties.get(tool, {}).get(argument))
         if as_text or (as_text is None and types == {"string"}):

@@ -1,4 +1,4 @@
-"""The entry point of code tests: which function of the program ``check(candidate)`` gets."""
+"""The entry point of code tests: the function of the program that the tests call or pass to ``check(candidate)``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from bestofn.builders.records import CodeTests
 
 
 def is_name(entry_point: str) -> bool:
-    """Return whether the entry point is a name, not another expression."""
+    """Return whether ``entry_point`` is a single name, and not another expression."""
     return re.fullmatch(r"[A-Za-z_$][\w$]*", entry_point) is not None
 
 
 def waits_for_call(source: str) -> bool:
-    """Return whether ``source`` defines ``check`` and does not call it itself."""
+    """Return whether ``source`` defines a function ``check`` that it does not call itself."""
     defined = re.search(r"^(?:async )?(?:def|function) check\b|^(?:const|let|var) check *=", source, re.MULTILINE)
     return bool(defined) and not re.search(r"^\s*(?:await )?check\(", source, re.MULTILINE)
 
 
 def entry_point_problem(tests: CodeTests) -> str:
-    """Return what is wrong with the entry point, or "". It is a mistake in the dataset or in its configuration."""
+    """Return what is wrong with the entry point of ``tests``; "" if it is valid.
+
+    The cause of a problem is the dataset or its configuration, never an answer.
+    """
     entry = tests.entry_point.strip()
     if entry:
         valid = tests.language != "python" or is_name(entry) or _is_expression(entry)

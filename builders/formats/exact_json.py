@@ -24,7 +24,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def check_json(value: object, setting: str) -> None:
-    """Raise ``ValueError`` if JSON cannot hold ``value`` or a part of it. ``setting`` is its name."""
+    """Raise ``ValueError`` if JSON cannot represent ``value`` or a part of it. ``setting`` names it in the message."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{setting} is {value}, which JSON cannot hold; expected a finite number")
     if isinstance(value, Mapping):
@@ -41,7 +41,7 @@ def check_json(value: object, setting: str) -> None:
 
 
 def encode(value: Any, other: Callable[[Any], Any]) -> Any:
-    """Return ``value`` as JSON data. Values that are not plain Python data are converted with ``other``."""
+    """Return ``value`` as JSON data. ``other`` converts each value that is not plain Python data."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -69,7 +69,7 @@ def encode(value: Any, other: Callable[[Any], Any]) -> Any:
 
 
 def decode(form: Any) -> Any:
-    """Decode JSON data that ``encode`` returned. JSON data without tags is returned unchanged."""
+    """Return the value that ``encode`` converted to ``form``. JSON data without tags is returned unchanged."""
     if isinstance(form, list):
         return [decode(item) for item in form]
     if isinstance(form, Mapping):

@@ -1,6 +1,6 @@
 """Parses and renders the Harmony format of gpt-oss: messages with a role, a channel and a recipient.
 
-A message is ``<|start|>{header}<|message|>{content}<|end|>``. The header holds the role, ``to={recipient}``,
+A message is ``<|start|>{header}<|message|>{content}<|end|>``. The header contains the role, ``to={recipient}``,
 ``<|channel|>{channel}`` and the content type. An answer begins inside a header, because the prompt ends with
 ``<|start|>assistant``. Its last message ends with ``<|return|>`` or, for a tool call, ``<|call|>``.
 
@@ -47,9 +47,9 @@ Piece = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True)
 class HarmonyMessage:
-    """One message. For a tool's message, ``role`` is ``tool`` and ``name`` is the name of the tool.
+    """One message. For a message of a tool, ``role`` is ``tool`` and ``name`` is the name of the tool.
 
-    ``content_type`` is as in the header, for example ``<|constrain|>json``. "" means that the header has no such part.
+    ``content_type`` is the content type in the header, for example ``<|constrain|>json``; "" if the header has none.
     """
 
     role: str
@@ -65,15 +65,15 @@ class HarmonyMessage:
         return self.role == "assistant" and self.recipient not in ("", "all", "user")
 
     def record(self) -> dict[str, str]:
-        """Return the fields that are not empty, and always ``role`` and ``content``."""
+        """Return the message as a dict: ``role``, ``content``, and the other fields that are not empty."""
         return {key: value for key, value in asdict(self).items() if value or key in ("role", "content")}
 
 
 @dataclass(frozen=True, slots=True)
 class HarmonyText:
-    """The messages of a text. ``end`` is the special token that ends the last message; "" if the text was cut off.
+    """The messages of a text. ``end`` is the special token that ends the last message; "" if there is none.
 
-    ``malformed`` names the first deviation from the format, for example a message without ``<|end|>``.
+    ``malformed`` describes the first deviation from the format, for example a message without ``<|end|>``.
     """
 
     messages: tuple[HarmonyMessage, ...]
@@ -82,13 +82,16 @@ class HarmonyText:
 
     @property
     def truncated(self) -> bool:
-        """Whether the last message has no end. Servers remove the end token of an answer, which looks the same."""
+        """Whether the last message has no end token.
+
+        This also holds for a complete answer if the server removes its end token.
+        """
         return not self.end
 
 
 @dataclass(frozen=True, slots=True)
 class HarmonyTurn:
-    """One turn of a model: its thinking, its visible text and its tool calls."""
+    """One turn of a model: its thinking, its visible text, its tool calls, and all its messages."""
 
     thinking: str
     text: str
@@ -97,24 +100,24 @@ class HarmonyTurn:
 
     @property
     def detail(self) -> dict[str, object]:
-        """The data of the turn that ``Completion.detail`` records."""
+        """The data about the turn that is stored in ``Completion.detail``."""
         return {"harmony": [message.record() for message in self.messages]}
 
 
 def parse(text: str, role: str = "assistant") -> HarmonyText:
-    """Parse ``text``. If it begins inside a header, this is the header of a message of ``role``."""
+    """Parse ``text``. If it begins inside a header, ``role`` is the role of this first message."""
     return _Parser(role).read(text)
 
 
 def messages_from_records(records: Sequence[Any]) -> tuple[HarmonyMessage, ...]:
-    """Return the messages that ``HarmonyMessage.record`` wrote."""
+    """Return the messages of ``records``, the results of ``HarmonyMessage.record``."""
     return tuple(HarmonyMessage(**record) for record in records)
 
 
 def harmony_turn(text: str) -> HarmonyTurn | None:
-    """Return the turn in the answer ``text``; None if the answer is not in the Harmony format.
+    """Return the turn that the answer ``text`` contains; None if it is not in the Harmony format.
 
-    Servers that decode without special tokens return ``analysis…assistantfinal…``. This form is recognised too.
+    Servers that decode without special tokens return ``analysis…assistantfinal…``. This form is parsed too.
     """
     if _WITH_MARKS.search(text) and ("<|channel|>" in text or "<|message|>" in text):
         messages = parse(text.strip()).messages
@@ -128,7 +131,10 @@ def harmony_turn(text: str) -> HarmonyTurn | None:
 
 
 def _visible(messages: Sequence[HarmonyMessage]) -> str:
-    """Return the text for the user: the final channel and messages without a channel, else the preamble."""
+    """Return the text for the user: the messages of the final channel and those without a channel.
+
+    If there are none, return the messages of the commentary channel, which precede tool calls.
+    """
     shown = [message for message in messages if not message.is_call]
     texts = [message.content.strip() for message in shown if message.channel in ("final", "")]
     texts = texts or [message.content.strip() for message in shown if message.channel == "commentary"]
@@ -136,7 +142,7 @@ def _visible(messages: Sequence[HarmonyMessage]) -> str:
 
 
 def _calls(messages: Sequence[HarmonyMessage]) -> Iterator[dict[str, Any]]:
-    """Yield the tool calls. Calls that follow each other have the ids ``harmony_0``, ``harmony_1``, …."""
+    """Yield the tool calls of ``messages``, with the ids ``harmony_0``, ``harmony_1``, …."""
     made = [message for message in messages if message.is_call]
     for place, message in enumerate(made):
         yield call(message.recipient.removeprefix("functions."), message.content.strip() or "{}", f"harmony_{place}")
@@ -146,7 +152,7 @@ def _calls(messages: Sequence[HarmonyMessage]) -> Iterator[dict[str, Any]]:
 
 
 class _Parser:
-    """Reads the parts of a text between special tokens. The state is a header, a content, or neither."""
+    """Parses the parts of a text between special tokens. A part belongs to a header, to a content, or to neither."""
 
     def __init__(self, role: str) -> None:
         self._role = role
@@ -207,7 +213,10 @@ class _Parser:
 
 
 def _with_header(header: str, content: str, default_role: str) -> HarmonyMessage:
-    """Return the message with ``header``. The recipient is in its first part or in the part of the channel."""
+    """Return the message with ``header`` and ``content``.
+
+    The recipient may be in the first part of the header, or in the part after ``<|channel|>``.
+    """
     author, _, described = header.replace("<|constrain|>", " <|constrain|>").partition("<|channel|>")
     author, named = _take(_RECIPIENT, author)
     described, in_channel = _take(_RECIPIENT, described)
@@ -221,13 +230,13 @@ def _with_header(header: str, content: str, default_role: str) -> HarmonyMessage
 
 
 def _channel(text: str) -> tuple[str, str]:
-    """Split the part of a header after ``<|channel|>`` into the channel and the content type."""
+    """Return (channel, content type) from the part of a header after ``<|channel|>``."""
     found = re.match(r"\s*([^\s<]*)\s*(.*)", text, re.DOTALL)
     return (found[1], found[2].strip()) if found else ("", "")
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
-    """Return ``text`` without the first match, and the group of the match; "" if there is none."""
+    """Return (``text`` without the first match of ``pattern``, group of the match); (``text``, "") without a match."""
     found = pattern.search(text)
     return (text[: found.start()] + text[found.end() :], found[1]) if found else (text, "")
 
@@ -250,7 +259,7 @@ def _without_marks(text: str) -> Iterator[HarmonyMessage]:
 def pieces(messages: Sequence[HarmonyMessage], *, end: str = "") -> Iterator[Piece]:
     """Yield the rendered messages as special tokens and plain texts.
 
-    A tokenizer must encode plain texts without special tokens, so that a content cannot contain a message. ``end``
+    A tokenizer must encode the plain texts without special tokens. Otherwise a content could imitate a message. ``end``
     replaces the end token of the last message.
     """
     for place, message in enumerate(messages):
@@ -267,7 +276,7 @@ def pieces(messages: Sequence[HarmonyMessage], *, end: str = "") -> Iterator[Pie
 
 
 def render(messages: Sequence[HarmonyMessage], *, end: str = "") -> str:
-    """Return the messages as text. Raises ``ValueError`` if a plain part contains a special token of the format."""
+    """Return the rendered messages as text. Raises ``ValueError`` if a content or header contains a special token."""
     parts = list(pieces(messages, end=end))
     for special, text in parts:
         if not special and (found := _MARK.search(text)):
@@ -279,9 +288,9 @@ def render(messages: Sequence[HarmonyMessage], *, end: str = "") -> str:
 
 
 def history(messages: Sequence[HarmonyMessage]) -> list[HarmonyMessage]:
-    """Return ``messages`` as they are sent in the next prompt: without the thinking before the last final message.
+    """Return those of ``messages`` that the next prompt contains: without the thinking before the last final message.
 
-    Thinking after it stays, because the model continues it after a tool call.
+    Later thinking is kept, because the model continues it after a tool call.
     """
     last_final = max((place for place, message in enumerate(messages) if message.channel == "final"), default=-1)
     return [m for place, m in enumerate(messages) if m.channel != "analysis" or m.is_call or place > last_final]

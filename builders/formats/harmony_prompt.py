@@ -1,8 +1,8 @@
 """Renders chat messages and tools as a Harmony prompt, for models without a chat template.
 
 ``local_model.engine`` uses it if the tokenizer has Harmony's special tokens but no template. System messages and
-personas become the developer message: Harmony's system message only holds the date, the reasoning effort and the
-channels. The current date is a setting, so the prefix of all prompts of a run is equal.
+personas become the developer message, because Harmony's system message contains only the date, the reasoning effort and
+the channels. The current date is a setting, so all prompts of a run have the same prefix.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def conversation(
     current_date: str = DATE,
     knowledge_cutoff: str = "2024-06",
 ) -> list[HarmonyMessage]:
-    """Return the Harmony messages of a chat. ``current_date`` is part of every prompt."""
+    """Return the Harmony messages of a chat: system, developer, and the dialogue. Dates are in the form 2025-06-28."""
     facts = f"{IDENTITY}\nKnowledge cutoff: {knowledge_cutoff}\nCurrent date: {current_date}"
     channels = f"{CHANNELS}\n{TOOL_CHANNEL}" if tools else CHANNELS
     system = HarmonyMessage("system", f"{facts}\n\nReasoning: {reasoning_effort}\n\n{channels}")
@@ -36,14 +36,17 @@ def conversation(
 
 
 def prompt(messages: Sequence[Message], tools: Sequence[Tool] = (), **settings: Any) -> Iterator[Piece]:
-    """Yield the prompt for the next answer: the conversation and ``<|start|>assistant``."""
+    """Yield the prompt for the next answer: the conversation, then ``<|start|>assistant``.
+
+    ``settings`` are keyword arguments of ``conversation``.
+    """
     yield from pieces(conversation(messages, tools, **settings))
     yield True, "<|start|>"
     yield False, "assistant"
 
 
 def token_ids(parts: Iterator[Piece], special: Mapping[str, int], plain: Callable[[str], Sequence[int]]) -> list[int]:
-    """Return the token ids of ``parts``. ``plain`` encodes a text without special tokens."""
+    """Return the token ids of ``parts``. ``special`` maps special tokens to ids; ``plain`` encodes plain texts."""
     ids: list[int] = []
     for is_special, text in parts:
         ids += [special[text]] if is_special else plain(text) if text else ()
@@ -51,7 +54,7 @@ def token_ids(parts: Iterator[Piece], special: Mapping[str, int], plain: Callabl
 
 
 def _developer(messages: Sequence[Message], tools: Sequence[Tool]) -> list[HarmonyMessage]:
-    """Return the developer message with the instructions and the tools; [] if there are none."""
+    """Return [developer message with the instructions and the tools]; [] if there are neither."""
     instructions = [content_text(m.get("content")) for m in messages if m["role"] in ("system", "developer")]
     sections = ["# Instructions", "\n\n".join(instructions)] if any(instructions) else []
     sections += ["# Tools", _namespace(tools)] if tools else []
@@ -74,7 +77,10 @@ def _dialogue(messages: Sequence[Message]) -> Iterator[HarmonyMessage]:
 
 
 def _turn(message: Message, content: str) -> Iterator[HarmonyMessage]:
-    """Yield the messages of an assistant's turn: thinking, then the final message, or preamble and calls."""
+    """Yield the messages of an assistant's turn: the thinking, then the final message or the tool calls.
+
+    With tool calls, a text goes to the commentary channel, before the calls.
+    """
     if message.get("reasoning"):
         yield HarmonyMessage("assistant", str(message["reasoning"]), "analysis")
     calls: Sequence[JsonObject] = message.get("tool_calls") or ()
@@ -91,7 +97,7 @@ def _turn(message: Message, content: str) -> Iterator[HarmonyMessage]:
 
 
 def _namespace(tools: Sequence[Tool]) -> str:
-    """Return the declarations of ``tools`` in the notation of TypeScript."""
+    """Return the declarations of ``tools`` as TypeScript, which Harmony uses."""
     lines = ["## functions\n", "namespace functions {\n"]
     for tool in tools:
         function = tool["function"]
@@ -103,10 +109,10 @@ def _namespace(tools: Sequence[Tool]) -> str:
 
 
 def _type(schema: JsonObject, indent: str = "") -> str:
-    """Return the type of ``schema``, a JSON Schema, as ``openai-harmony`` writes it.
+    """Return the TypeScript type for ``schema``, a JSON Schema, as the library ``openai-harmony`` writes it.
 
-    The library loses the types of ``anyOf``, further lines of a description and examples that are not texts. They are
-    written here.
+    The library drops the types in ``anyOf``, all lines of a description after the first, and examples that are not
+    texts. This function writes them.
     """
     kind = schema.get("type")
     if schema.get("oneOf"):
@@ -156,7 +162,7 @@ def _property(name: str, schema: JsonObject, indent: str) -> Iterator[str]:
 
 
 def _options(schema: JsonObject, indent: str, *, described: bool = False) -> Iterator[str]:
-    """Yield a line per option of ``oneOf``. If the property is ``described``, the first option has no description."""
+    """Yield one line per option of ``oneOf``. If ``described``, the first option is written without its description."""
     for place, option in enumerate(schema["oneOf"]):
         notes = _description(option).splitlines() if place or not described else []
         notes += [f"default: {_default(option)}"] if "default" in option else []

@@ -1,4 +1,4 @@
-"""Separates a model's thinking from its answer, if both are in one text: ``<think>…</think>answer``, or Harmony.
+"""Separates thinking and answer in one text of a model: ``<think>…</think>answer``, or the Harmony format.
 
 Used by the providers, by ``recorded_dialogue`` and by ``written_calls``.
 """
@@ -19,7 +19,7 @@ _OPEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AnswerParts:
-    """The thinking, the text and the tool calls of one message. ``detail`` belongs into ``Completion.detail``."""
+    """The thinking, the text and the tool calls of one message. ``detail`` is for ``Completion.detail``."""
 
     thinking: str
     text: str
@@ -28,7 +28,10 @@ class AnswerParts:
 
 
 def answer_parts(content: object) -> AnswerParts:
-    """Split a message's content. Only Harmony texts have ``calls``; ``written_calls`` parses calls in other forms."""
+    """Split the content of a message into thinking, text and calls.
+
+    Only texts in the Harmony format give ``calls``; ``written_calls`` parses calls in other forms.
+    """
     turn = harmony_turn(content_text(content))
     if turn is None:
         return AnswerParts(*without_thinking(content))
@@ -36,11 +39,13 @@ def answer_parts(content: object) -> AnswerParts:
 
 
 def without_thinking(content: object) -> tuple[str, str]:
-    """Split a message's content into (thinking, answer). Only a block at the beginning counts as thinking.
+    """Split the content of a message into (thinking, answer). Only a block at the beginning counts as thinking.
 
     If the closing tag is missing, the text was cut off, so the answer is empty. Some chat templates put the opening tag
-    in the prompt. So if only this tag is missing, the text up to the closing tag is thinking. In the Harmony format,
-    the analysis messages are thinking. The final message is the answer, with the calls as they are written.
+    in the prompt. So if only this tag is missing, the text up to the closing tag is thinking.
+
+    In the Harmony format, the analysis messages are thinking. The answer is the final message, and the tool calls in
+    the notation of Harmony.
     """
     text = content_text(content)
     opened = _OPEN.match(text)
@@ -57,7 +62,7 @@ def without_thinking(content: object) -> tuple[str, str]:
 
 
 def _of_harmony(turn: HarmonyTurn) -> str:
-    """Return the visible text of ``turn``. If it has calls, they stay in the text, for ``written_calls``."""
+    """Return the visible text of ``turn``. Tool calls stay in the text, so that ``written_calls`` can parse them."""
     if not turn.calls:
         return turn.text
     kept = [

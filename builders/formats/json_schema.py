@@ -1,8 +1,8 @@
-"""JSON Schema validation with one cached validator per schema. The mock tools and the tool verifier use it.
+"""Validates values with JSON Schema, with one cached validator per schema. Used by mock tools and the tool verifier.
 
-A model wrote the values, and a dataset the schemas, so every validation is limited: by the number of keywords that it
-applies, and by regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the same
-value gets the same result on every machine.
+The values come from a model and the schemas from a dataset, so every validation is limited. It applies a limited number
+of keywords, and only regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the
+same value gets the same result on every machine.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Keyword = Callable[..., Iterator[object]]
 
 
 class Undecided(Exception):
-    """A validation has exceeded its limits, so it is not known whether the value is valid."""
+    """Raised if a validation exceeds its limits, so it is not known whether the value is valid."""
 
 
 def problem(schema: JsonObject, value: object) -> str:
-    """Return the first violation of ``schema`` by ``value``; "" if there is none, or if the validation is undecided."""
+    """Return the first violation of ``schema`` by ``value``; "" if there is none or the limits are exceeded."""
     try:
         return violation(schema, value)
     except Undecided:
@@ -43,7 +43,7 @@ def problem(schema: JsonObject, value: object) -> str:
 
 
 def violation(schema: JsonObject, value: object) -> str:
-    """Return the first violation of ``schema`` by ``value``; "" if there is none, or if the schema is invalid.
+    """Return the first violation of ``schema`` by ``value``; "" if there is none or the schema is invalid.
 
     Raises ``Undecided`` if the validation exceeds its limits.
     """
@@ -80,7 +80,7 @@ def _validator(schema: str) -> Validator:
 
 @cache
 def _limited() -> Validator:
-    """Return the validator of draft 2020-12 with limits."""
+    """Return the validator class of JSON Schema draft 2020-12, with the limits of this module."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -121,7 +121,7 @@ def _pattern_properties(
 
 
 def _without_patterns(keyword: Keyword) -> Keyword:
-    """Return ``keyword`` for an instance without the keys that ``patternProperties`` matches."""
+    """Return ``keyword``, applied to an instance without the keys that ``patternProperties`` matches."""
 
     def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         patterns = schema.get("patternProperties")
@@ -143,7 +143,7 @@ def _unique_items(validator: Validator, is_unique: object, instance: object, sch
 
 
 def _canonical(value: object) -> str:
-    """Return a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
+    """Return a text that is the same for equal JSON values. 1 and 1.0 are equal; 1 and true are not."""
     return json.dumps(_integral(value), sort_keys=True, default=str)
 
 

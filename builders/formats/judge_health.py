@@ -1,7 +1,7 @@
-"""Remembers per judge which settings its service refuses, and whether the judge works. ``judge_request`` uses it.
+"""Stores per judge which settings its service refuses, and whether the judge works. Used by ``judge_request``.
 
-A judge is asked with temperature 0 and with a JSON Schema. Some services refuse these settings for some models. Then
-they are left out of all further requests to this judge, and one warning is logged. The first request to a judge is sent
+A judge gets requests with temperature 0 and a JSON Schema. Some services refuse these settings for some models. Then
+all further requests to this judge leave them out, and one warning is logged. The first request to a judge is sent
 alone, so that the service does not refuse many requests at once.
 """
 
@@ -33,7 +33,10 @@ _REFUSALS: Mapping[str, re.Pattern[str]] = {
 
 @dataclass
 class JudgeHealth:
-    """The facts about one judge. ``left_out`` are the settings that its service refuses."""
+    """What is known about one judge. ``left_out`` contains the settings that its service refuses.
+
+    ``failures`` counts failed replies. ``works`` is True after the first reply with a verdict.
+    """
 
     name: str
     left_out: set[str] = field(default_factory=set)
@@ -49,7 +52,10 @@ class JudgeHealth:
         return replace(request, schema=None) if "response_format" in self.left_out else request
 
     def learn(self, answer: object, sent: Request) -> bool:
-        """Return whether ``answer`` refuses a setting of the request ``sent`` that can be left out, and note it."""
+        """Return whether ``answer`` refuses a setting of the request ``sent`` that can be left out.
+
+        Such a setting is left out from then on.
+        """
         if not isinstance(answer, RequestError):
             return False
         given = {"temperature": sent.sampling.temperature is not None, "response_format": sent.schema is not None}
@@ -57,11 +63,16 @@ class JudgeHealth:
         for name in refused:
             if name not in self.left_out:
                 self.left_out.add(name)
-                log.warning("The judge %s refuses %s. It is asked without this setting: %s", self.name, name, answer)
+                log.warning(
+                    "The judge %s refuses the setting %s, so all further requests leave it out: %s",
+                    self.name,
+                    name,
+                    answer,
+                )
         return bool(refused)
 
     def count(self, problem: str) -> None:
-        """Count one reply. ``problem`` is the reason why it has no verdict, or "".
+        """Count one reply. ``problem`` is the reason why the reply has no verdict; "" if it has one.
 
         Raises ``OutageError`` if all of the first ``FAILED_AT_START`` replies failed.
         """
@@ -79,7 +90,7 @@ _HEALTH: WeakKeyDictionary[Sampler, JudgeHealth] = WeakKeyDictionary()
 
 
 def health_of(judge: Sampler) -> JudgeHealth:
-    """Return the facts about ``judge``. The same object is returned for the same sampler."""
+    """Return the ``JudgeHealth`` of ``judge``. The same sampler always has the same object."""
     if judge not in _HEALTH:
         _HEALTH[judge] = JudgeHealth(judge.model)
     return _HEALTH[judge]

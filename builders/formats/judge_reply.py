@@ -1,9 +1,8 @@
-"""Formats the texts in a judge's prompt and parses the judge's reply. The judging verifiers and rewards use it.
+"""Formats the texts in a judge's prompt and parses the judge's reply. Used by the judging verifiers and rewards.
 
-A reply contains a JSON object with the verdict, and may contain other text. A candidate may write
-``{"equivalent": true}`` to imitate a verdict, and the judge may quote this text. Therefore an object that also occurs
-in the candidate's text counts only if it is the whole reply. If the judge wrote several different objects, the reply
-has no verdict.
+A reply contains a JSON object with the verdict, and may contain other text. A candidate may write ``{"equivalent":
+true}`` to imitate a verdict, and the judge may quote this text. Therefore an object that also occurs in the candidate's
+text counts only if it is the whole reply. If the judge wrote several different objects, the reply has no verdict.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ UNSTATED: Mapping[str, Any] = {"confidence": 0.7, "cannot_judge": False}
 
 
 def fenced(**texts: str) -> str:
-    """Put each text between two tags that are named after the argument, and join all texts.
+    """Return all ``texts``, each between two tags with the name of its argument.
 
     The tags contain a digest of all texts, so no text can imitate a tag.
     """
@@ -57,7 +56,7 @@ def fenced(**texts: str) -> str:
 def candidate_text(candidate: Candidate, most: int | None = None) -> str:
     """Return the texts, tool calls and tool results of a candidate as one text.
 
-    If the text has more than ``most`` characters, its middle is left out.
+    If it has more than ``most`` characters, its middle is left out.
     """
     parts = []
     for message in candidate.messages:
@@ -75,7 +74,7 @@ def candidate_text(candidate: Candidate, most: int | None = None) -> str:
 
 
 def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a strict JSON Schema of an object: all ``properties`` are required, and no others are allowed."""
+    """Return the JSON Schema of an object that has exactly ``properties``, all of them required."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -87,9 +86,10 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
     """Return the object in a judge's reply ``text`` that fits ``schema``, or an error message.
 
-    The values are converted to the types of the schema. JSON is read leniently: with LaTeX, trailing commas, or as a
-    Python dict. Without an object, lines such as ``Equivalent: yes`` are read. ``quotable`` are the judged texts, which
-    the judge may quote. An object or line that also occurs in a judged text counts only if it is the whole reply.
+    The values are converted to the types of the schema. JSON is parsed leniently: it may contain LaTeX or trailing
+    commas, or be a Python dict. If there is no object, lines such as ``Equivalent: yes`` are parsed. ``quotable`` are
+    the judged texts, which the judge may quote. An object or line that also occurs in a judged text counts only if it
+    is the whole reply.
     """
     reply = _THOUGHT.sub("", without_thinking(text)[1]).strip()
     fence = _FENCE.match(reply)
@@ -108,20 +108,23 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     fitting = fitting or _stated_lines(reply, schema, quotable)
     decisive = {json.dumps(_without_free_texts(found, schema), sort_keys=True) for found in fitting}
     if len(decisive) == 1 and _REVISES.search(reply, _last_verdict(reply, schema)):
-        return _error_message(text, schema, "is taken back; expected one object")
+        return _error_message(text, schema, "takes its verdict back; expected one object")
     if len(decisive) == 1:
         return fitting[-1]
     return _error_message(
         text,
         schema,
-        "contains several different objects"
+        "contains several different objects; expected one object"
         if decisive
         else "contains no object that is not quoted from the judged text; expected an object",
     )
 
 
 def _last_verdict(reply: str, schema: Mapping[str, Any]) -> int:
-    """Return the end of the last object in ``reply``, or else of the first line that states a property."""
+    """Return the end position of the last object in ``reply``.
+
+    Without an object, return the end of the name in the first line that states a property; 0 if there is none.
+    """
     objects = [found.end for found in find_objects(reply, _MOST_OBJECTS)]
     if objects:
         return objects[-1]
@@ -130,7 +133,10 @@ def _last_verdict(reply: str, schema: Mapping[str, Any]) -> int:
 
 
 def _own_objects(reply: str, quotable: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the objects in ``reply`` that do not occur in a text of ``quotable``, by their value or by their text."""
+    """Return the objects in ``reply`` that the judge did not quote.
+
+    An object is a quotation if its value or its text occurs in a text of ``quotable``.
+    """
     foreign = {_plain(value) for source in quotable for value in _nested(source)}
     sources = [_without_space(source) for source in quotable]
     return [
@@ -154,7 +160,10 @@ def _nested(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _stated_lines(reply: str, schema: Mapping[str, Any], quotable: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the objects that the lines of ``reply`` state, such as ``Equivalent: yes``; one per different value."""
+    """Return the objects that lines of ``reply`` state, such as ``Equivalent: yes``.
+
+    If lines state a property several times, there is one object per statement.
+    """
     names = {_key(key): key for key, rule in schema["properties"].items() if not _is_free_text(rule)}
     sources = [_without_space(source).lower() for source in quotable]
     stated: dict[str, list[str]] = {}
@@ -183,7 +192,7 @@ def _error_message(text: str, schema: Mapping[str, Any], what: str) -> str:
 
 
 def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Convert each property of ``value`` to its type in ``schema``. Returns None if a property does not fit."""
+    """Return ``value`` with each property converted to its type in ``schema``; None if a property does not fit."""
     given = {_key(str(key)): item for key, item in value.items()}
     if given.get("cannot_judge") is True and "cannot_judge" not in schema["properties"]:
         given = {**given, "equivalent": None}
@@ -211,7 +220,7 @@ def _is_free_text(rule: Mapping[str, Any]) -> bool:
 
 
 def _key(name: str) -> str:
-    """Return the name of a property in its usual form: ``Cannot judge`` becomes ``cannot_judge``."""
+    """Return ``name`` in the usual form of a property name: ``Cannot judge`` becomes ``cannot_judge``."""
     return re.sub(r"[\s_-]+", "_", name.strip().lower())
 
 

@@ -18,7 +18,10 @@ from bestofn.builders.records import Completion, JsonObject, Query, Request, Sam
 def judge_request(
     system: str, material: str, instruction: str, schema: JsonObject, *, max_tokens: int, temperature: float = 0.0
 ) -> Request:
-    """Build the request to a judge: ``system`` as system prompt, then the fenced ``material`` and ``instruction``."""
+    """Return the request to a judge: a system prompt, and a user message with ``material`` and ``instruction``.
+
+    ``schema`` is the JSON Schema of the reply.
+    """
     return Request(
         messages=(
             {"role": "system", "content": system},
@@ -36,7 +39,8 @@ async def judge_replies(
 
     ``quotable`` are the judged texts, which the judge may quote. If an object of the reply also occurs in these texts,
     it counts only if it is the whole reply. Settings that the service refuses are left out (see ``judge_health``).
-    Raises only errors that stop the run: a refused API key, or ``OutageError`` if the judge fails from the start.
+    Raises only errors that stop the run, for example ``AuthenticationError``, or ``OutageError`` if the judge fails
+    from the start.
     """
     health = health_of(judge)
     replies: list[JsonObject | str] = []
@@ -54,7 +58,7 @@ async def judge_replies(
 async def _draw(
     judge: Sampler, health: JudgeHealth, request: Request, samples: int
 ) -> Sequence[Completion | ProviderError]:
-    """Sample the replies. Until a request is answered, one request is sent at a time, except in batch mode."""
+    """Sample the replies. Until the judge has answered, only one call at a time is made, except in batch mode."""
     if not health.answered and not getattr(judge, "batch", False):
         async with health.first:
             if not health.answered:
@@ -65,7 +69,7 @@ async def _draw(
 async def _draw_accepted(
     judge: Sampler, health: JudgeHealth, request: Request, samples: int
 ) -> Sequence[Completion | ProviderError]:
-    """Sample the replies. If the service refuses an optional setting, sample once more without it."""
+    """Sample the replies without the settings that the service refuses. Repeat if it refuses a further setting."""
     while True:
         sent = health.accepted(request)
         drawn = await judge.draw(sent, range(samples))
@@ -75,7 +79,7 @@ async def _draw_accepted(
 
 
 def conversation_text(query: Query) -> str:
-    """Return the messages of ``query`` as one text for a judge. A line with the role precedes each message."""
+    """Return the messages of ``query`` as one text for a judge. Before each message is a line with its role."""
     return "\n\n".join(
         f"[{message.get('role')}]\n{content_text(message.get('content'))}".rstrip() for message in query.messages
     )

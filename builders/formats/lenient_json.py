@@ -45,7 +45,7 @@ class Found:
     """A parsed value, and whether its JSON text was valid and complete.
 
     ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the end of the JSON is
-    missing. ``start`` and ``end`` are the position of the value and the position behind it.
+    missing. ``start`` is the position of the value, and ``end`` the position after it.
     """
 
     value: Any
@@ -56,12 +56,12 @@ class Found:
 
 
 def find_object(text: str) -> Found | None:
-    """Parse the first JSON object in ``text`` leniently. Returns None if there is none."""
+    """Parse the first JSON object in ``text`` leniently. Returns None if there is no object."""
     return next(find_objects(text), None)
 
 
 def find_objects(text: str, most_starts: int = MOST_STARTS) -> Iterator[Found]:
-    """Parse the JSON objects in ``text`` leniently, in order. At most ``most_starts`` braces are tried."""
+    """Yield the JSON objects in ``text``, parsed leniently. Only the first ``most_starts`` opening braces are tried."""
     at = 0
     for _ in range(most_starts):
         at = text.find("{", at)
@@ -74,7 +74,7 @@ def find_objects(text: str, most_starts: int = MOST_STARTS) -> Iterator[Found]:
 
 
 def object_at(text: str, at: int) -> Found | None:
-    """Parse the JSON object at the position ``at`` leniently. Returns None if there is none."""
+    """Parse the JSON object at the position ``at`` leniently. Returns None if there is no object."""
     reader = _Reader(text, at)
     try:
         value = reader.value()
@@ -86,7 +86,7 @@ def object_at(text: str, at: int) -> Found | None:
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
-    """Return whether the text contains nothing but JSON, and ``json.loads`` also returns ``value``."""
+    """Return whether ``text`` has only the JSON from ``start`` to ``end``, and ``json.loads`` returns ``value``."""
     if text[:start].strip() or text[end:].strip():
         return False
     try:
@@ -96,17 +96,17 @@ def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
 
 
 class _Unreadable(Exception):
-    """The text at the current position cannot be parsed as JSON."""
+    """Raised if the text at the current position cannot be parsed as JSON."""
 
 
 class _Reader:
-    """A lenient JSON parser. ``at`` is the current position; ``cut`` is set if the text ends too early."""
+    """A lenient JSON parser. ``at`` is the current position; ``cut`` is set if the text ends within the JSON."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at, self.cut = text, at, False
 
     def value(self) -> Any:
-        """Parse the value at ``at`` and move ``at`` behind it. Raises ``_Unreadable`` if there is none."""
+        """Parse the value at ``at``, and move ``at`` behind the value. Raises ``_Unreadable`` if there is none."""
         self._space()
         char = self._char()
         if char == "{":
@@ -200,7 +200,7 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """Return whether the quote before ``at`` ends the current string: the text that follows must fit JSON.
+        """Return whether the quote before ``at`` ends the current string, because JSON may continue after it.
 
         So an apostrophe or a quoted word within the string does not end the string.
         """
@@ -215,7 +215,7 @@ class _Reader:
         return False
 
     def _escape(self) -> str:
-        """Parse the escape that begins with the backslash at ``at``, and return its characters."""
+        """Parse the escape that begins with the backslash at ``at``, and return the text that it stands for."""
         following = self.text[self.at + 1 : self.at + 2]
         word = _LETTERS.match(self.text, self.at + 1)
         if following == "u" and _HEX.match(self.text, self.at + 2):

@@ -1,10 +1,10 @@
-"""Reads lists of texts in the checks of a row."""
+"""Converts a setting of a row's checks to a list of texts."""
 
 from __future__ import annotations
 
 
 def listed_texts(value: object) -> tuple[str, ...]:
-    """Return the texts of ``value``. One text or number is a list of one; None and "" have none."""
+    """Return ``value`` as a tuple of texts. A single text or number gives one text; None and "" give none."""
     if value is None or value == "":
         return ()
     return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)

@@ -1,4 +1,4 @@
-"""Makes the scores of answers without a value. ``parts["error"]`` has the reason.
+"""Builds scores without a value, for answers that could not be rated. ``parts["error"]`` gives the reason.
 
 Used by the stage ``reward``, by rewards, and by the check of the first queries.
 """
@@ -13,7 +13,7 @@ from bestofn.builders.records import Score
 
 
 def finite_scores(scores: Sequence[Score]) -> list[Score]:
-    """Return ``scores``; a value of NaN or infinity becomes None, and ``parts["error"]`` says so."""
+    """Return ``scores`` with None in place of a value that is NaN or infinite; ``parts["error"]`` gives the reason."""
     return [
         score
         if score.value is None or math.isfinite(score.value)
@@ -25,13 +25,13 @@ def finite_scores(scores: Sequence[Score]) -> list[Score]:
 
 
 def inapplicable(reason: str, count: int) -> list[Score]:
-    """Return ``count`` scores without a value, for a query that the reward does not apply to.
+    """Return ``count`` scores without a value, for a query that the reward cannot be applied to.
 
-    For example, the query has no rubric. The next query may have one, so the check of the first queries continues.
+    For example, the query has no rubric. This is not a failure of the reward (``has_failed``).
     """
     return [Score(None, {"error": reason, "cause": "data"})] * count
 
 
 def has_failed(score: Score) -> bool:
-    """Return whether the reward failed on this answer: it has a reason, and the reason is not in the query."""
+    """Return whether the reward failed on this answer: it gave no value, for a reason that is not in the query."""
     return score.value is None and bool(score.parts.get("error")) and score.parts.get("cause") != "data"

@@ -1,6 +1,6 @@
-"""The parts of a multiple-choice question: options in a prompt, letters, and the options that a gold answer names.
+"""The parts of a multiple-choice question: options in a prompt, letters, and the options in a gold answer.
 
-An option is an index from 0. Its letter is ``LETTERS[index]``.
+An option is represented by its index from 0. Its letter is ``LETTERS[index]``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _EDGES = " \t\n\r.,;:!。，；：、\"'“”‘’"
 
 
 def to_ascii_forms(text: str) -> str:
-    """Return ``text`` with full-width letters, digits and punctuation replaced by ASCII. The length does not change."""
+    """Return ``text`` with full-width letters, digits and punctuation replaced by ASCII. Its length does not change."""
     return text if text.isascii() else text.translate(_ASCII_FORMS)
 
 
 def without_latex_wrappers(text: str) -> str:
-    """Return ``text`` without dollar signs, and with ``\\text{B}`` and similar commands replaced by their content."""
+    r"""Return ``text`` without dollar signs, and with the content of ``\text{B}`` and similar commands in place."""
     text = re.sub(r"\\[()\[\]]|\$|\\(?:left|right)(?![A-Za-z])", "", text)
     for _ in range(3):
         text, count = _WRAPPER.subn(r"\1", text)
@@ -43,13 +43,13 @@ def without_latex_wrappers(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def plain(text: str) -> str:
-    """Return the form in which two texts of options are compared: lower case, no markup, no final punctuation."""
+    """Return ``text`` in the form in which options are compared: lower case, without markup and final punctuation."""
     text = without_latex_wrappers(to_ascii_forms(text)).replace("*", "").replace("`", "")
     return re.sub(r"\s+", " ", text).strip(_EDGES).lower()
 
 
 def without_labels(options: Sequence[str]) -> tuple[str, ...]:
-    """Return ``options`` without their letters if every option starts with its own letter (``A) 21``, ``B) 24``)."""
+    """Return ``options`` without their letters, if each option starts with its own letter (``A) 21``, ``B) 24``)."""
     matches = [_LABEL.match(option) for option in options]
     letters = "".join((match[1] or match[2]) if match else " " for match in matches)
     if len(options) < 2 or letters != LETTERS[: len(options)]:
@@ -77,7 +77,7 @@ def listed_options(text: str) -> tuple[str, ...]:
 
 
 def with_options(question: str, options: Sequence[str]) -> str:
-    """Return ``question`` followed by one line per option: ``A. …``. The question is unchanged if it lists them."""
+    """Return ``question`` followed by one line per option: ``A. …``. If it lists its options, it is unchanged."""
     if len(listed_options(question)) >= len(options):
         return question
     lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
@@ -90,12 +90,12 @@ def letters_of(options: frozenset[int] | Sequence[int]) -> str:
 
 
 def gold_options(answer: str, options: Sequence[str]) -> frozenset[int] | None:
-    """Return the options that the gold answer names, or None if it names none or can be read in two ways.
+    """Return the options that the gold answer names; None if it names none or has two meanings.
 
     The answer is a letter (``C``, ``(c)``), several letters (``AC``, ``A, C``), a letter with its text (``C. Paris``),
     the text of an option, or the index of an option from 0. An answer such as ``2`` may be the index of one option and
-    the text of another; then the result is None. ``options`` may be empty if they are not known; then only letters are
-    read.
+    the text of another; then the result is None. If the options are unknown and ``options`` is empty, the answer can
+    only be letters.
     """
     answer = without_latex_wrappers(to_ascii_forms(answer)).strip()
     candidates = (_by_letters(answer, options), _by_text(answer, options), _by_index(answer, options))
@@ -122,7 +122,10 @@ def _by_letters(answer: str, options: Sequence[str]) -> frozenset[int] | None:
 
 
 def letter_list(text: str) -> list[int]:
-    """Return the options whose letters are all of ``text``: ``AC``, ``A, C``, ``(a) and (c)``, ``["A", "C"]``."""
+    """Return the options whose letters ``text`` lists: ``AC``, ``A, C``, ``(a) and (c)``, ``["A", "C"]``.
+
+    Returns [] if ``text`` contains anything else.
+    """
     if text.startswith("[") and text.endswith("]"):
         try:
             items = json.loads(text.replace("'", '"'))
@@ -141,7 +144,7 @@ def letter_list(text: str) -> list[int]:
 
 
 def _by_labelled_text(answer: str, options: Sequence[str]) -> frozenset[int] | None:
-    """Return the option of ``C. Paris`` if its text is the text of option C."""
+    """Return the option that ``C. Paris`` names; None if the text of option C is another one."""
     match = _LABELLED_GOLD.fullmatch(answer)
     if not match:
         return None

@@ -9,7 +9,10 @@ MOST_LISTED = 20  # keys that an error message lists
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.55) -> str | None:
-    """Return the most similar word in ``known``; None if no similarity reaches ``cutoff`` (0 to 1)."""
+    """Return the word in ``known`` that is most similar to ``word``; None if its similarity is below ``cutoff``.
+
+    The similarity is a number from 0 to 1.
+    """
     found = difflib.get_close_matches(str(word), [str(one) for one in known], n=1, cutoff=cutoff)
     return found[0] if found else None
 
@@ -26,7 +29,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def unknown_key(where: str, key: str, known: Sequence[str], owner: str) -> str:
     """Return the error message for a key that ``owner`` does not accept. It suggests the most similar accepted key.
 
-    The message lists the accepted keys; of more than ``MOST_LISTED`` keys, only the three most similar ones.
+    The message lists the accepted keys. If there are more than ``MOST_LISTED``, it lists only the three most similar
+    ones.
     """
     taken = ", ".join(sorted(known)) or "no settings"
     if len(known) > MOST_LISTED:

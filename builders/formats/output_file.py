@@ -1,4 +1,4 @@
-"""Refuses output files that would overwrite a journal, a table or another file of a run."""
+"""Refuses to write an output over a journal, a table or another file of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_SQLITE = ("-wal", "-shm")  # endings of the files that SQLite keeps next to 
 
 
 def check_output_file(path: Path, setting: str) -> None:
-    """Raise ``ConfigError`` if ``path``, the value of ``setting``, is a folder or holds the data of a run."""
+    """Raise ``ConfigError`` if ``path``, the value of ``setting``, is a folder or a file with data of a run."""
     if os.path.isdir(path):
         found = "a folder"
     elif path.name in _RUN_FILES or path.parent.name == "shards" or path.name.endswith(_OF_SQLITE):
@@ -25,7 +25,7 @@ def check_output_file(path: Path, setting: str) -> None:
 
 
 def _content(path: Path) -> str:
-    """Return what the existing file ``path`` holds, if it is data of a run; otherwise ""."""
+    """Return the kind of data in the existing file ``path``, such as "a journal"; "" if it is not data of a run."""
     if not os.path.isfile(path):
         return ""
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Joins the texts of prompts."""
+"""Adds text to system prompts, and joins paragraphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.builders.records import Message, content_text
 
 
 def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """Return ``messages`` with ``before`` and ``after`` added around the text of the system prompt."""
+    """Return ``messages`` with ``before`` and ``after`` added around the system prompt. A missing one is created."""
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):
         own, rest = content_text(rest[0].get("content")), rest[1:]

@@ -1,8 +1,8 @@
 """Parses tool calls in Python notation: ``[f(a=1), Get Weather(city="Oslo")]``. ``written_calls`` uses it.
 
-The text is never parsed as a program, so names may hold spaces (as in ToolACE), and an argument may be a reserved word
-(``from="USD"``). A value is a Python literal or JSON. Positional arguments are not read, because their names are
-unknown.
+The text is never parsed as a program. So names may contain spaces, as in ToolACE, and an argument may be a reserved
+word (``from="USD"``). A value is a Python literal or JSON. A call with positional arguments is not parsed, because the
+names of these arguments are unknown.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def python_calls(text: str, names: Collection[str] = ()) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls in ``text`` as (name, arguments). Returns [] unless the text consists of calls only.
+    """Return the calls in ``text`` as (name, arguments); [] unless the text consists of calls only.
 
-    Outside a list, a name may hold spaces only if ``names``, the declared tools, contains it.
+    Outside a list, a name with spaces must be in ``names``, the declared tools.
     """
     text = text.strip()
     in_list = text.startswith("[") and text.endswith("]")
@@ -48,7 +48,7 @@ def python_calls(text: str, names: Collection[str] = ()) -> list[tuple[str, dict
 
 
 def literal(text: str) -> Any:
-    """Return the value of ``text``, which is a Python literal or JSON. Raises ``ValueError`` if it is neither."""
+    """Return the value of ``text``, a Python literal or JSON. Raises ``ValueError`` if ``text`` is neither."""
     for parse in (ast.literal_eval, json.loads):
         try:
             value = parse(text.strip())
@@ -60,7 +60,7 @@ def literal(text: str) -> Any:
 
 
 def value_end(text: str, at: int) -> int:
-    """Return the position of the comma or bracket that ends the value at ``at``; -1 if nothing ends it.
+    """Return the position of the comma or bracket that ends the value at ``at``; -1 if there is none.
 
     Commas and brackets within strings and within nested brackets do not end the value.
     """
@@ -81,7 +81,7 @@ def value_end(text: str, at: int) -> int:
 
 
 def _arguments(text: str, at: int) -> tuple[dict[str, Any], int] | None:
-    """Return the arguments that begin at ``at``, and the position behind the closing bracket; None if unreadable."""
+    """Return (arguments from ``at`` on, position after the closing bracket); None if they cannot be parsed."""
     arguments: dict[str, Any] = {}
     while True:
         at = _past(_BETWEEN, text, at)
@@ -99,7 +99,7 @@ def _arguments(text: str, at: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _string_end(text: str, at: int) -> int:
-    """Return the position behind the string that begins at ``at``; the end of the text if it is not closed."""
+    """Return the position after the string that begins at ``at``; the end of the text if the string is not closed."""
     quote = text[at] * 3 if text.startswith(text[at] * 3, at) else text[at]
     at += len(quote)
     while at < len(text):

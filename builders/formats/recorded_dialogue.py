@@ -1,6 +1,6 @@
 """Converts recorded messages to the format of messages that bestofn sampled. ``providers.recorded`` uses it.
 
-Answers of datasets may contain thinking, Anthropic content blocks (``thinking``, ``tool_use``, ``tool_result``) or the
+Answers in datasets may contain thinking, Anthropic content blocks (``thinking``, ``tool_use``, ``tool_result``) or the
 former ``function_call`` of Chat Completions. In bestofn's format, a message has a text, and calls under ``tool_calls``.
 """
 
@@ -20,10 +20,10 @@ _THINKING_KEYS = ("reasoning_content", "reasoning", "thinking")
 
 @dataclass(frozen=True, slots=True)
 class RecordedDialogue:
-    """The messages of a recorded answer without thinking, and the thinking.
+    """The messages of a recorded answer without thinking, and the thinking in ``reasoning``.
 
-    ``cut`` is true if the last message ends within its thinking, so it has no answer. ``harmony`` has the messages of
-    answers in the Harmony format.
+    ``cut`` is true if the last assistant message ends within its thinking, so it has no answer. ``harmony`` contains
+    the Harmony messages of answers in that format.
     """
 
     messages: tuple[Message, ...]
@@ -33,7 +33,7 @@ class RecordedDialogue:
 
 
 def recorded_dialogue(messages: Sequence[JsonObject]) -> RecordedDialogue:
-    """Convert ``messages``. The thinking of all assistant messages is removed from them and joined."""
+    """Convert recorded ``messages``. The thinking of all assistant messages is removed from them and joined."""
     converted: list[Message] = []
     thoughts: list[str] = []
     cut = False
@@ -56,7 +56,7 @@ def _harmony(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _assistant(message: JsonObject) -> tuple[Message, str]:
-    """Return an assistant message without its thinking, and the thinking."""
+    """Return (assistant message without its thinking, its thinking)."""
     thoughts = [str(message[key]) for key in _THINKING_KEYS if isinstance(message.get(key), str) and message[key]]
     answer: dict[str, Any] = {key: value for key, value in message.items() if key not in _THINKING_KEYS}
     content = message.get("content")
@@ -81,7 +81,7 @@ def _assistant(message: JsonObject) -> tuple[Message, str]:
 
 
 def _results(message: JsonObject) -> list[Message]:
-    """Return a message that is not the assistant's. Each ``tool_result`` block becomes a separate message."""
+    """Convert a message that is not the assistant's. Each ``tool_result`` block becomes a message of its own."""
     blocks = _blocks(message.get("content"))
     results = [block for block in blocks if block.get("type") == "tool_result"]
     if message.get("role") == "function":

@@ -1,6 +1,6 @@
-"""Finds texts that every match of a regular expression contains, so that most texts need no search.
+"""Finds texts of which every match of a regular expression contains one, so that most texts need no search.
 
-To look for a few words in a text takes a tenth of the time of a search with a large expression.
+Looking for a few words in a text takes a tenth of the time of a search with a large expression.
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ NO_HINTS: Hints = frozenset()
 
 
 def hints_of(source: str, flags: int = 0) -> Hints:
-    """Return the hints of a regular expression. With ``re.IGNORECASE`` they are in lower case."""
+    """Return the hints of a regular expression: every match contains at least one of them.
+
+    An empty set means that no hints are known. With ``re.IGNORECASE`` they are in lower case.
+    """
     hints = _of_sequence(cast("Iterable[tuple[object, Any]]", import_module("re._parser").parse(source, flags)))
     return frozenset(map(str.lower, hints)) if flags & re.IGNORECASE else hints
 
 
 def _of_sequence(items: Iterable[tuple[object, Any]]) -> Hints:
-    """Return the best hints of items that follow each other: the longest ones, then the fewest."""
+    """Return the best hints of ``items``, the parts of an expression that follow each other.
+
+    The hints with the longest shortest text are the best, and of these the fewest.
+    """
     found: list[Hints] = []
     run = ""
     for operation, value in items:

@@ -1,4 +1,4 @@
-"""Stops a run whose reward fails on all answers, before the other answers are paid. Used by ``stages.score``."""
+"""Stops a run whose reward fails on all answers, before more answers are paid for. Used by ``stages.score``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class RewardHealth:
         self.note(any(score.value is not None for score in answered), problems[0] if is_failed else "")
 
     def note(self, has_value: bool, problem: str) -> None:
-        """Count one query. ``problem`` is the reason why no answer has a value, or "". Raises as ``count`` does."""
+        """Count one query. ``problem`` is the reason why no answer has a value, or "".
+
+        Raises ``OutageError`` as ``count`` does.
+        """
         if has_value:
             self.works, self.failures = True, 0
         if not problem or (self.works and not names_failed_request(problem)):
@@ -47,7 +50,7 @@ class RewardHealth:
             )
 
     def check_works(self) -> None:
-        """Raise ``OutageError`` if the reward has failed and no answer has got a value."""
+        """Raise ``OutageError`` if the reward has failed on a query and has never given a value."""
         if self.failures and not self.works:
             raise OutageError(
                 f"the reward {self.name} gave no value to any answer. The last problem: {self.last[:500]}\n"

@@ -6,8 +6,8 @@ A criterion is a mapping:
     {"text": "Invents a source", "polarity": "must_not"}
     {"text": "At most 50 words", "check": {"max_words": 50}}
 
-The forms of published rubrics are also read: ``criterion`` or ``description`` for ``text``, ``points`` for ``weight``
-(HealthBench, Rubrics as Rewards). A negative weight means ``must_not``.
+The keys of published rubrics (HealthBench, Rubrics as Rewards) are accepted too: ``criterion`` or ``description`` for
+``text``, and ``points`` for ``weight``. A negative weight means ``must_not``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ VERDICT = "verdict"  # the check that uses the verdict of a verifier
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One item of a rubric. ``check`` has one key of ``CHECKS`` or is ``verdict``; if it is None, a judge decides.
+    """One item of a rubric. If ``check`` is None, a judge decides about it.
 
-    With the polarity ``must_not``, the criterion is satisfied if its statement is not true of the answer.
+    Otherwise ``check`` maps one key of ``CHECKS``, or ``verdict``, to a value. With the polarity ``must_not``, the
+    criterion is satisfied if its statement is not true of the answer.
     """
 
     text: str
@@ -42,7 +43,10 @@ class Criterion:
     check: JsonObject | None = None
 
     def satisfied(self, holds: bool | None) -> bool | None:
-        """Return whether the criterion is satisfied if its statement is true (``holds``); None if it is not known."""
+        """Return whether the criterion is satisfied, given whether its statement ``holds`` for the answer.
+
+        None means not known, in the argument and in the result.
+        """
         return None if holds is None else holds == (self.polarity == "must")
 
 
@@ -71,9 +75,10 @@ CHECKS: Mapping[str, Callable[[str, object], bool]] = {
 
 
 def criteria_of(value: object, where: str = "rubric") -> list[Criterion]:
-    """Read a rubric: a list of criteria, or JSON text of one. A text in the list is a criterion without settings.
+    """Parse a rubric: a list of criteria, or such a list as JSON text.
 
-    Raises ``ConfigError`` that names ``where`` if the rubric is not valid.
+    A text in the list is a criterion without settings. Raises ``ConfigError``, whose message contains ``where``, if the
+    rubric is not valid.
     """
     if isinstance(value, str):
         try:
@@ -124,13 +129,16 @@ def _check(check: object, where: str) -> JsonObject:
 
 
 def as_data(criterion: Criterion) -> dict[str, object]:
-    """Return the criterion in the form that ``criteria_of`` reads."""
+    """Return the criterion as a mapping that ``criteria_of`` accepts in its list."""
     data = {"text": criterion.text, "weight": criterion.weight, "polarity": criterion.polarity}
     return {**data, "required": criterion.required, **({"check": criterion.check} if criterion.check else {})}
 
 
 def checked(criterion: Criterion, answer: str, verdict: Verdict | None) -> bool | None:
-    """Return whether the executable check of ``criterion`` holds; None if it needs a verdict that does not exist."""
+    """Return whether the check of ``criterion`` holds for ``answer``; None if it needs a verdict of pass or fail.
+
+    ``criterion.check`` must not be None.
+    """
     assert criterion.check is not None
     ((name, value),) = criterion.check.items()
     if name == VERDICT:
@@ -140,14 +148,14 @@ def checked(criterion: Criterion, answer: str, verdict: Verdict | None) -> bool 
 
 
 def rubric_of(query: Query) -> list[Criterion]:
-    """Return the rubric in the metadata of ``query``; [] if it has none. Raises ``ConfigError`` if it is not valid."""
+    """Return the rubric in the metadata of ``query``; [] if it has none. Raises ``ConfigError`` if it is invalid."""
     value = query.metadata.get("rubric")
     return criteria_of(value, f"the rubric of query {query.id}") if value else []
 
 
 @dataclass(frozen=True, slots=True)
 class Fulfilment:
-    """How far an answer satisfies a rubric. ``states`` has True, False or None (not known) per criterion."""
+    """Which criteria of a rubric an answer satisfies. ``states`` has True, False or None (not known) per criterion."""
 
     criteria: Sequence[Criterion]
     states: Sequence[bool | None]
@@ -163,7 +171,7 @@ class Fulfilment:
         return [one for one, state in zip(self.criteria, self.states, strict=True) if state is None]
 
     def share(self, *, unknown: bool) -> float:
-        """Return the satisfied share of the weights. ``unknown`` is the state that unknown criteria get."""
+        """Return the satisfied share of the weights, from 0 to 1. ``unknown`` is assumed for unknown states."""
         held = sum(
             one.weight
             for one, state in zip(self.criteria, self.states, strict=True)

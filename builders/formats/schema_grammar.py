@@ -50,7 +50,7 @@ _COLON = All((literal(":"), _SPACE))
 
 
 class UnknownType(ValueError):
-    """A schema has a type that JSON Schema does not have."""
+    """Raised if a schema has a type that does not exist in JSON Schema."""
 
 
 def schema_grammar(schema: JsonObject) -> Node:
@@ -67,8 +67,8 @@ def schema_grammar(schema: JsonObject) -> Node:
 def call_grammar(tools: Sequence[Tool]) -> Node:
     """Return the grammar of one call of one of ``tools``: ``<tool_call>`` with the name and the arguments as JSON.
 
-    If the parameters of a tool have keywords that are not supported, its arguments may be any object. Raises
-    ``UnknownType`` for a type that JSON Schema does not have.
+    If the parameters of a tool have unsupported keywords, its arguments may be any object. Raises ``UnknownType`` for a
+    type that does not exist in JSON Schema.
     """
     return Either(tuple(_call(tool["function"]) for tool in tools))
 
@@ -94,7 +94,7 @@ class _Compiler:
         self._any = Later()
 
     def value(self, schema: object) -> Node:
-        """Return the grammar of one value. ``schema`` is a schema, or true for any value."""
+        """Return the grammar of the values that ``schema`` allows; true allows any value."""
         if schema is True or schema == {}:
             return self._anything()
         if not isinstance(schema, Mapping):
@@ -212,7 +212,10 @@ def _number(rules: JsonObject) -> Node:
 
 
 def _range(low: object, high: object, least: int) -> Sequence[int]:
-    """Return the whole numbers from ``low`` to ``high``. Raises ``ValueError`` if this range is not supported."""
+    """Return the whole numbers from ``low`` to ``high``. Raises ``ValueError`` if this range is not supported.
+
+    ``least`` is the smallest supported number.
+    """
     is_whole = type(low) is int and type(high) is int
     if is_whole and least <= low <= high <= low + MOST_IN_RANGE:  # type: ignore[operator]
         return range(low, high + 1)  # type: ignore[arg-type, operator]
@@ -223,7 +226,10 @@ def _range(low: object, high: object, least: int) -> Sequence[int]:
 
 
 def _members(members: Sequence[tuple[Node, bool]]) -> Node:
-    """Return the grammar of the members of an object: (member, whether it is required), in order, with commas."""
+    """Return the grammar of the members of an object, in order and with commas.
+
+    ``members`` are pairs (grammar of the member, whether it is required).
+    """
     first = later = NOTHING  # the rest of the object if no member has been written, and if one has
     for member, required in reversed(members):
         with_first, with_later = All((member, later)), All((_COMMA, member, later))

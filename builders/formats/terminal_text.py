@@ -1,7 +1,7 @@
 """Makes text safe for a terminal: control characters are written as escape sequences.
 
-``escaped_output`` applies this to all that a command prints. Tables of ``rich`` contain control sequences;
-they are written to ``unescaped`` streams, and their cells are made safe before.
+``escaped_output`` applies this to everything that a command prints. Tables of ``rich`` contain control sequences. They
+are written to ``unescaped`` streams, after the text in their cells was made safe.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 
 
 def visible(text: str) -> str:
-    """Return ``text`` on one line, with line breaks and terminal control characters written as escape sequences."""
+    """Return ``text`` on one line: line breaks and characters that cannot be printed become escape sequences."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def visible_lines(text: str) -> str:
-    """Return ``text`` with its line breaks and tabs; other control characters are written as escape sequences."""
+    """Return ``text`` with its line breaks and tabs. Other unprintable characters become escape sequences."""
     return "".join(sign if sign in "\n\t" else visible(sign) for sign in text)
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with terminal control characters written as in JSON. JSON keeps its meaning."""
+    r"""Return ``text`` with terminal control characters as ``\u001b``. The meaning of JSON text is unchanged."""
     return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def escaped_value(value: T) -> T:
-    """Return ``value`` with ``escaped`` applied to every text in its dictionaries and lists."""
+    """Return ``value``, in which ``escaped`` was applied to every text in its dictionaries and lists."""
     if isinstance(value, dict):
         return cast("T", {escaped_value(key): escaped_value(item) for key, item in value.items()})
     if isinstance(value, list):
@@ -42,9 +42,9 @@ def escaped_value(value: T) -> T:
 
 
 class _EscapedStream:
-    """A text stream that escapes what is written to it.
+    """A text stream that escapes the control characters in everything written to it.
 
-    A carriage return at the start of a text is kept: progress bars begin with it, and it hides no other text.
+    A carriage return at the start of a text is kept, because progress bars begin with it and it hides no other text.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -65,7 +65,7 @@ class _EscapedStream:
 
 @contextlib.contextmanager
 def escaped_output() -> Iterator[None]:
-    """Escape the control characters in all that this process prints in the block."""
+    """Escape the control characters in everything that this process prints in the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_escaped, before)
     try:
@@ -79,5 +79,5 @@ def _escaped(stream: TextIO) -> TextIO:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Return the stream below ``stream``, to which control sequences can be written."""
+    """Return the stream that ``stream`` writes to. Control sequences that are written to it stay unchanged."""
     return stream.stream if isinstance(stream, _EscapedStream) else stream

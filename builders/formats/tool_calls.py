@@ -35,7 +35,7 @@ EMPTY_PARAMETERS = {"type": "object", "properties": {}}
 
 
 def declaration(name: str, description: str, parameters: JsonObject | None, **further: Any) -> dict[str, Any]:
-    """Build a declaration in the Chat Completions form.
+    """Return a tool declaration in the Chat Completions form.
 
     ``further`` arguments, such as ``strict``, become further keys of the object under ``function``.
     """
@@ -69,18 +69,21 @@ def from_responses(tool: JsonObject) -> dict[str, Any]:
 
 
 def to_responses(tool: Tool) -> dict[str, Any]:
-    """Convert a declaration to the Responses API. ``strict`` is always sent, because that API's default is true."""
+    """Convert a declaration to the form of the Responses API.
+
+    ``strict`` is always sent, because its default in that API is true.
+    """
     function = tool["function"]
     return {"type": "function", "strict": False, **function}
 
 
 def from_anthropic(tool: JsonObject) -> dict[str, Any]:
-    """Convert a declaration of the Messages API to the Chat Completions form."""
+    """Convert a declaration of Anthropic's Messages API to the Chat Completions form."""
     return _from_parts(tool, "input_schema", "type")
 
 
 def to_anthropic(tool: Tool) -> dict[str, Any]:
-    """Convert a declaration to the Messages API."""
+    """Convert a declaration to the form of Anthropic's Messages API."""
     function = tool["function"]
     further = {key: value for key, value in function.items() if key not in ("name", "description", "parameters")}
     return {
@@ -92,7 +95,7 @@ def to_anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _from_parts(function: JsonObject, parameters: str, *dropped: str) -> dict[str, Any]:
-    """Build a declaration from a form that has no nested object ``function``.
+    """Convert a declaration without a nested object ``function`` to the Chat Completions form.
 
     ``parameters`` is the key of the schema. All other keys are copied, except the keys in ``dropped``.
     """
@@ -132,7 +135,7 @@ def from_xlam(tool: JsonObject) -> dict[str, Any]:
 
 
 def _xlam_type(text: str) -> dict[str, Any]:
-    """Convert a Python-like type such as ``List[int]`` to a JSON Schema; {} for an unknown type."""
+    """Convert a Python-like type such as ``List[int]`` to a JSON Schema. An unknown type becomes {}."""
     match = re.match(r"\s*([A-Za-z]+)\s*(?:\[(.*)\])?", text)
     if not match:
         return {}
@@ -168,9 +171,9 @@ def from_bfcl(tool: JsonObject) -> dict[str, Any]:
 
 
 def with_json_types(schema: Any) -> Any:
-    """Return ``schema`` with JSON types at every level: ``int`` becomes ``integer``, and ``any`` is left out.
+    """Return ``schema`` with JSON types at every level. For example, ``int`` becomes ``integer``.
 
-    A type that is neither a JSON type nor known from a dataset is left out too, because services refuse it.
+    A type that is neither a JSON type nor known from a dataset is left out, because services refuse it.
     """
     return _with_types(schema, _json_type)
 
@@ -202,7 +205,7 @@ def _bfcl_type(given: Any) -> JsonObject:
 
 
 def _json_type(given: Any) -> JsonObject:
-    """Return the keyword ``type`` for the type ``given``, with ``items`` for ``list[int]``; {} if it is unknown."""
+    """Return the keywords for the type ``given``: ``type``, and ``items`` for ``list[int]``; {} if it is unknown."""
     if isinstance(given, list):
         kinds = [kind["type"] for kind in map(_json_type, given) if "type" in kind]
         return {"type": list(dict.fromkeys(kinds))} if kinds else {}
@@ -215,7 +218,7 @@ def _json_type(given: Any) -> JsonObject:
 
 
 def call(name: str, arguments: JsonObject | str, call_id: str = "") -> dict[str, Any]:
-    """Build a tool call in the Chat Completions form. Text ``arguments`` are neither parsed nor changed."""
+    """Return a tool call in the Chat Completions form. ``arguments`` that are a text are neither parsed nor changed."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -228,7 +231,7 @@ def call_name(tool_call: ToolCall) -> str:
 def call_arguments(tool_call: ToolCall) -> dict[str, Any]:
     """Return the arguments of a call as a dict; {} if there are none.
 
-    Raises ``ValueError`` with the reason if the text is not a JSON object.
+    Raises ``ValueError`` if they are not a JSON object.
     """
     given = (tool_call.get("function") or tool_call).get("arguments")
     if isinstance(given, Mapping):
@@ -263,7 +266,7 @@ def call_to_responses(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def call_from_anthropic(block: JsonObject) -> dict[str, Any]:
-    """Convert a ``tool_use`` block of the Messages API to the Chat Completions form."""
+    """Convert a ``tool_use`` block of Anthropic's Messages API to the Chat Completions form."""
     return call(block["name"], block.get("input") or {}, str(block.get("id") or ""))
 
 
@@ -280,8 +283,8 @@ def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
 def with_ids_of(message: Message, raw: Sequence[JsonObject], kind: str, key: str) -> list[dict[str, Any]]:
     """Return copies of the blocks ``raw``, in which each call has the id of the tool call in ``message``.
 
-    ``raw`` are the blocks of ``message`` as the service sent them. Blocks of type ``kind`` are calls; ``key`` is the
-    key of the id.
+    ``raw`` are the blocks of ``message`` as the service sent them. Calls are the blocks of the type ``kind``, and their
+    id is under ``key``.
     """
     ids = iter([made["id"] for made in message.get("tool_calls") or ()])
     return [{**block, key: next(ids, block.get(key))} if block["type"] == kind else dict(block) for block in raw]
@@ -324,9 +327,9 @@ def _is_bfcl(parameters: JsonObject) -> bool:
 
 
 def _is_json_schema(parameters: JsonObject) -> bool:
-    """Return whether ``parameters`` is a JSON Schema and not xLAM's mapping of arguments.
+    """Return whether ``parameters`` is a JSON Schema, and not a mapping of arguments as in xLAM.
 
-    The key "type" alone is not enough, because an argument in xLAM's mapping may be named "type".
+    The key "type" alone does not decide, because an argument in xLAM's mapping may be named "type".
     """
     return isinstance(parameters.get("type"), str | list) or isinstance(parameters.get("properties"), Mapping)
 

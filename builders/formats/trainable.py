@@ -31,9 +31,9 @@ def trainable_message(message: Message) -> dict[str, Any]:
 
 
 def renumbered(messages: Sequence[Message]) -> list[Message]:
-    """Return ``messages`` with the ids of tool calls in order of appearance: call_0, call_1, ….
+    """Return ``messages`` with new ids of tool calls in order of appearance: call_0, call_1, ….
 
-    Servers choose the ids at random. So traces are compared in this form.
+    Servers choose the ids at random, so traces are compared in this form.
     """
     ids: dict[object, str] = {}
     for message in messages:
@@ -56,7 +56,7 @@ def renumbered(messages: Sequence[Message]) -> list[Message]:
 
 
 def has_readable_calls(messages: Sequence[Message]) -> bool:
-    """Return whether the arguments of every tool call in ``messages`` are a JSON object that can be stored."""
+    """Return whether the arguments of each tool call in ``messages`` are a JSON object that can be stored."""
     return all(_arguments(call) is not None for message in messages for call in message.get("tool_calls") or ())
 
 
@@ -73,7 +73,7 @@ def _call(call: JsonObject) -> dict[str, Any]:
 
 
 def _arguments(call: JsonObject) -> Any:
-    """Return the arguments of ``call`` as an object; None if they are unreadable, not finite or nested too deeply."""
+    """Return the arguments of ``call`` as an object; None if they cannot be parsed or stored as JSON."""
     try:
         text = json.dumps(call_arguments(call), ensure_ascii=False, allow_nan=False)
         return json.loads(text.encode("utf-8", "replace"))  # removes lone surrogates, which UTF-8 cannot encode

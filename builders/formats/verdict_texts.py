@@ -1,4 +1,4 @@
-"""Texts of verdicts that other modules recognise."""
+"""Texts in the explanations of verdicts by which other modules recognise these verdicts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Makes tool declarations acceptable to services, and restores the declared names in their replies.
 
-Services refuse names such as ``math.hypot`` or ``Get Weather``, and types such as ``int``. The providers send a
-``request_for_wire``. The sampler calls ``with_declared_names``, so no other code sees the names that were sent. The
-journal keys are computed from the declared names and do not change.
+Services refuse names such as ``math.hypot`` or ``Get Weather``, and types such as ``int``. The providers send the
+result of ``request_for_wire``. The sampler calls ``with_declared_names``, so no other code sees the names that were
+sent. The journal keys are computed from the declared names and do not change.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def wire_names(tools: Sequence[Tool]) -> dict[str, str]:
-    """Return the name under which each declared tool is sent: at most 64 letters, digits, ``_`` and ``-``.
+    """Return a mapping from each declared tool name to the name that is sent.
 
-    Names that services accept are unchanged. Two tools never have the same name; a number makes the second one unique.
+    A sent name has at most 64 letters, digits, ``_`` and ``-``. Names that services accept are unchanged. If two tools
+    would have the same name, a number is added to the second one.
     """
     declared = list(dict.fromkeys(str((tool.get("function") or tool).get("name")) for tool in tools))
     sent = {name: name for name in declared if wire_name(name) == name}
@@ -35,12 +36,12 @@ def wire_names(tools: Sequence[Tool]) -> dict[str, str]:
 
 
 def wire_name(name: str) -> str:
-    """Return ``name`` with ``_`` instead of each character that services refuse, cut to ``MOST_CHARS`` characters."""
+    """Return ``name`` with ``_`` in place of characters that services refuse, and at most ``MOST_CHARS`` characters."""
     return _FORBIDDEN.sub("_", name)[:MOST_CHARS] or "_"
 
 
 def request_for_wire(request: Request) -> Request:
-    """Return ``request`` with names and JSON Schemas of tools that services accept."""
+    """Return ``request`` with tool names and JSON Schemas that services accept."""
     if not request.tools and not any(message.get("tool_calls") or message.get("name") for message in request.messages):
         return request
     names = wire_names(request.tools)
@@ -77,13 +78,13 @@ def _tool_for_wire(tool: Tool, sent: Callable[[str], str]) -> dict[str, Any]:
 
 
 def _schema_for_wire(parameters: JsonObject) -> JsonObject:
-    """Return ``parameters`` with JSON types. The outermost type must be an object."""
+    """Return the schema ``parameters`` with JSON types only. Its outermost type is always an object."""
     schema = _with_lists_of_required(with_json_types(parameters))
     return schema if schema.get("type") == "object" else {**EMPTY_PARAMETERS, **schema, "type": "object"}
 
 
 def _with_lists_of_required(schema: Any) -> Any:
-    """Return ``schema`` without the keyword ``required`` where it is not a list, as in older JSON Schemas."""
+    """Return ``schema`` without each keyword ``required`` that is not a list. Older JSON Schemas have such ones."""
     if isinstance(schema, list):
         return [_with_lists_of_required(item) for item in schema]
     if not isinstance(schema, Mapping):
@@ -116,7 +117,7 @@ def _renamed(made: JsonObject, name: Callable[[str], str]) -> JsonObject:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """Return ``name``, with a number at its end if it is in ``taken``."""
+    """Return ``name``; if it is in ``taken``, with a number at its end."""
     if name not in taken:
         return name
     number = 2

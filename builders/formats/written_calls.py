@@ -8,9 +8,8 @@ is recognised only in these places:
   arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
 
-A text that looks like a call but cannot be parsed is reported, so that no verifier takes it for an answer without
-calls. A text that contains a declared name in the notation of a call is also reported: ``f(a=1)`` in prose,
-``Action: f``.
+A text that looks like a call but cannot be parsed is reported. So no verifier takes it for an answer without calls. A
+text that contains a declared name in the notation of a call is also reported: ``f(a=1)`` in prose, ``Action: f``.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input")
 class WrittenCalls:
     """The calls in a text, in the Chat Completions form, with the ids ``written_0``, ``written_1``, ….
 
-    ``unread`` is the reason why the text may contain a further call that could not be parsed; "" if there is none.
-    ``exact`` is false if a call is neither JSON nor a dict as Python prints it: ``{"metric": True}``, a trailing comma.
-    A server may not parse such a call.
+    ``unread`` is the reason why the text may contain another call, which could not be parsed; "" if it contains none.
+    ``exact`` is false if a call contains mistakes such as a trailing comma or ``{"metric": True}``. Such a call is
+    neither JSON nor a dict as Python prints it, so a server may not parse it.
     """
 
     calls: tuple[dict[str, Any], ...]
@@ -69,7 +68,7 @@ class WrittenCalls:
 
 
 def written_calls(text: str, tools: Sequence[Tool] = ()) -> WrittenCalls:
-    """Return the calls in ``text``. ``tools`` are the declared tools.
+    """Return the calls in ``text``. ``tools`` are the declared tools of the query.
 
     A JSON object of the form ``{name: {…}}`` is a call only if a declared tool has this name.
     """
@@ -82,7 +81,7 @@ def written_calls(text: str, tools: Sequence[Tool] = ()) -> WrittenCalls:
 
 
 def _read(text: str, declared: Declared, *, exact: bool) -> WrittenCalls:
-    """Return the calls in ``text``. If ``exact`` is true, JSON with mistakes is not parsed."""
+    """Return the calls in ``text``. If ``exact`` is true, JSON with mistakes is not accepted."""
     marked = marked_calls(text, declared, partial(_calls, exact=exact))
     found, unread = list(marked.calls), ""
     if marked.unread:
@@ -95,7 +94,7 @@ def _read(text: str, declared: Declared, *, exact: bool) -> WrittenCalls:
 
 
 def _whole(text: str, declared: Declared, exact: bool) -> list[Made]:
-    """Parse ``text``, with or without a code fence around it, as calls only."""
+    """Return the calls in ``text`` if it consists only of calls, with or without a code fence; otherwise []."""
     body = _within_fence(text)
     name, line_break, arguments = body.partition("\n")
     if line_break and name.strip() in declared and arguments.lstrip().startswith("{"):
@@ -105,7 +104,10 @@ def _whole(text: str, declared: Declared, exact: bool) -> list[Made]:
 
 
 def _within_fence(text: str) -> str:
-    """Return the content of a code fence around the whole text. The opening fence may be missing."""
+    """Return the content of a code fence around the whole text. The opening fence may be missing.
+
+    A text without such a code fence is returned unchanged.
+    """
     if not text.endswith("```") or text.count("```") > 2:
         return text
     body = text.removesuffix("```")
@@ -115,7 +117,7 @@ def _within_fence(text: str) -> str:
 
 
 def _in_last_fences(text: str, declared: Declared, exact: bool) -> list[Made]:
-    """Return the JSON calls of declared tools in the code fences that end the text."""
+    """Return the JSON calls of declared tools in the code fences at the end of ``text``."""
     parts = text.split("```")
     if len(parts) % 2 == 0 or parts[-1].strip():
         return []
@@ -129,7 +131,7 @@ def _in_last_fences(text: str, declared: Declared, exact: bool) -> list[Made]:
 
 
 def _declared_json_calls(fence: str, declared: Declared, exact: bool = False) -> list[Made]:
-    """Return the calls in the code fence ``fence``; [] unless they are JSON calls of declared tools."""
+    """Return the calls in ``fence``, the text of a code fence; [] unless they are JSON calls of declared tools."""
     _, _, body = fence.partition("\n")
     body = body.strip()
     if not body.startswith(("{", "[")):
@@ -140,7 +142,7 @@ def _declared_json_calls(fence: str, declared: Declared, exact: bool = False) ->
 
 
 def _unread(text: str, declared: Declared) -> str:
-    """Return the reason why ``text``, in which no call was found, may contain a call; "" if nothing looks like one."""
+    """Return the reason why ``text`` without recognised calls may contain a call; "" if nothing looks like one."""
     mark = _UNKNOWN_MARK.search(text)
     if mark:
         return f"the text contains {mark[0]}, but no call in a known format"
@@ -156,10 +158,10 @@ def _unread(text: str, declared: Declared) -> str:
 
 
 def _call_in_text(text: str, declared: Declared) -> str:
-    """Return the reason why ``text`` may contain a call in prose, or in an unknown notation; "" if there is none.
+    """Return the reason why ``text`` may contain a call in prose, or in an unknown notation; "" if it contains none.
 
-    It may if a declared name is written as the name of a call: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``,
-    ``<f>``. A Python call before an explanation is an example.
+    The reason is a declared name in the notation of a call: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``,
+    ``<f>``. A Python call before an explanation does not count, because it is an example.
     """
     names = [name for name in declared.names if name and name in text]
     if not names:
@@ -175,7 +177,7 @@ def _call_in_text(text: str, declared: Declared) -> str:
 
 
 def _calls(text: str, declared: Declared, exact: bool) -> list[Made]:
-    """Parse ``text``, which must consist of calls only, in JSON or in Python notation."""
+    """Return the calls in ``text``, in JSON or in Python notation; [] unless the text consists of calls only."""
     if not text:
         return []
     if text[0] in "{[":
@@ -186,7 +188,7 @@ def _calls(text: str, declared: Declared, exact: bool) -> list[Made]:
 
 
 def _without_method(name: str, declared: Declared) -> str:
-    """Return the name of the tool in ``f.call``, which Llama writes for its own tools."""
+    """Return the tool name in ``name``. Llama writes ``f.call`` for a call of its own tool ``f``."""
     tool = name.removesuffix(".call")
     return tool if tool in declared and name not in declared else name
 
@@ -199,8 +201,8 @@ def _from_values(values: Sequence[Any], declared: Declared) -> list[Made]:
 def _values(text: str, exact: bool) -> list[Any] | None:
     """Parse ``text`` as a sequence of JSON values or Python dicts; None if it is neither.
 
-    Hermes models write parallel calls as such a sequence. If the text is a single list, the items of the list are
-    returned. If ``exact`` is false, JSON with mistakes is also parsed.
+    Hermes models write parallel calls in this form. If the text is a single list, the items of the list are returned.
+    If ``exact`` is false, JSON with mistakes is accepted too.
     """
     decoder, values, at = json.JSONDecoder(strict=False), [], 0
     try:

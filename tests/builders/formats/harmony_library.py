@@ -1,4 +1,4 @@
-"""The library ``openai-harmony`` with the vocabulary that the package ``bpe-openai`` holds, and conversions to it."""
+"""Access to the library ``openai-harmony``, with the vocabulary in the package ``bpe-openai``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bestofn.builders.records import Tool
 
 
 def load_encoding(folder: Path) -> HarmonyEncoding:
-    """Return the encoding of gpt-oss. Its vocabulary is written to ``folder``, and the library checks its hash."""
+    """Return the library's encoding of gpt-oss. The library reads the vocabulary in ``folder`` and checks its hash."""
     spec = importlib.util.find_spec("bpe_openai")
     assert spec
     assert spec.submodule_search_locations
@@ -41,14 +41,14 @@ def load_encoding(folder: Path) -> HarmonyEncoding:
 
 
 class Library:
-    """Renders and parses with the library."""
+    """Renders and parses Harmony messages with the library ``openai-harmony``."""
 
     def __init__(self, encoding: HarmonyEncoding) -> None:
         self.encoding = encoding
         self._special = {mark: encoding.encode(mark, allowed_special="all")[0] for mark in MARKS}
 
     def ids(self, parts: Sequence[Piece]) -> list[int]:
-        """Return the token ids of ``parts``, with the vocabulary of the library."""
+        """Return the token ids of our rendered ``parts``, with the vocabulary of the library."""
         return token_ids(iter(parts), self._special, lambda text: self.encoding.encode(text, disallowed_special=()))
 
     def rendered(self, messages: Sequence[Message]) -> list[int]:

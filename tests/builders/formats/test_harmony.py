@@ -1,4 +1,4 @@
-"""The Harmony format: parsing, rendering, the round trip of both, and the prompt of a conversation."""
+"""Harmony texts are parsed and rendered without loss, and a conversation gives the expected prompt."""
 
 from __future__ import annotations
 

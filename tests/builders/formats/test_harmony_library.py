@@ -1,4 +1,4 @@
-"""Our Harmony prompts and messages against the library ``openai-harmony``, token by token."""
+"""Our Harmony prompts and messages equal those of the library ``openai-harmony``, token by token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """Return the library with its vocabulary."""
+    """Return the library with its encoding of gpt-oss."""
     return Library(load_encoding(tmp_path_factory.mktemp("vocabulary")))
 
 

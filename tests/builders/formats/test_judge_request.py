@@ -1,4 +1,4 @@
-"""Requests to a judge: settings that its service refuses are left out, and a judge that never works stops the run."""
+"""Settings that a judge's service refuses are left out, and a judge that never works stops the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ RIGHT = json.dumps({"reasoning": "", "equivalent": True, "confidence": 0.9})
 
 
 class Service:
-    """A judge whose answer is a function of the request. It counts the requests that run at the same time."""
+    """A judge whose answer is a function of the request.
+
+    It stores its requests, and counts how many of them were refused at the same time.
+    """
 
     name = model = identity = "judge-model"
     batch = free = False
@@ -55,7 +58,7 @@ def ask(judge: Sampler | Service, times: int = 1) -> list[object]:
 
 
 def refusing(*names: str) -> Callable[[Request], str | ProviderError]:
-    """A service that refuses ``temperature`` or ``response_format``, in the words of OpenAI and of vLLM."""
+    """Return the answers of a service that refuses the settings ``names``, with the errors of OpenAI and vLLM."""
 
     def answer(request: Request) -> str | ProviderError:
         if "temperature" in names and request.sampling.temperature is not None:

@@ -1,4 +1,4 @@
-"""Every lazily compiled expression of the package is valid, and behaves like a compiled one."""
+"""Every lazy regular expression of the package is valid, and behaves as a compiled expression."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ plain = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=8), plain, max_size=5))
 def test_json_without_latex_escapes_is_read_as_json_does(value) -> None:
-    """Texts with escaped control characters are not compared, because \\f may begin the LaTeX command \\frac."""
+    """Valid JSON gives the value that ``json.loads`` returns, unless an escape may begin a LaTeX command."""
     text = json.dumps(value, ensure_ascii=False)
     found = find_object(text)
     assert found is not None

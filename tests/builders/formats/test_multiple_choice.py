@@ -1,4 +1,4 @@
-"""Options in prompts, and the options that a gold answer names."""
+"""The options in prompts are found, and gold answers in all forms name the right options."""
 
 from __future__ import annotations
 

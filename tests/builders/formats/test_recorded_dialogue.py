@@ -1,4 +1,4 @@
-"""Recorded answers: thinking is taken out, and calls of other APIs are read, as for answers of an API."""
+"""Thinking is removed from recorded answers, and calls in the forms of other APIs are converted."""
 
 from __future__ import annotations
 

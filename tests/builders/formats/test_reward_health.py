@@ -1,4 +1,4 @@
-"""Tests of ``builders.formats.reward_health``: a reward that keeps failing stops the run."""
+"""A reward that keeps failing stops the run (``builders.formats.reward_health``)."""
 
 from __future__ import annotations
 

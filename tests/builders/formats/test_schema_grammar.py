@@ -1,4 +1,4 @@
-"""Grammars of JSON Schemas: they match valid JSON, and every text that they generate is valid."""
+"""A grammar of a JSON Schema matches valid JSON, and every text that it generates is valid."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ JSON = st.recursive(
 
 
 def written(schema: dict[str, Any], seed: int) -> bytes:
-    """Write a text that the grammar allows, one random byte after the other; it prefers to close what is open."""
+    """Return a random text that the grammar of ``schema`` allows. Bytes that close a value are preferred."""
     rng, text, state = random.Random(seed), bytearray(), start(schema_grammar(schema))
     while state != COMPLETE:
         allowed = sorted(next_bytes(state))

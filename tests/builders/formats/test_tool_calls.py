@@ -1,4 +1,4 @@
-"""Tool declarations and calls are converted to the forms of services and read from those of datasets."""
+"""Tool declarations and calls are converted to the forms of services, and from the forms of datasets."""
 
 from __future__ import annotations
 

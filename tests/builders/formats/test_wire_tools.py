@@ -1,4 +1,4 @@
-"""Tools are declared to services under names and with types that they accept; replies hold the declared names."""
+"""Services get tool names and types that they accept, and replies have the declared names again."""
 
 from __future__ import annotations
 

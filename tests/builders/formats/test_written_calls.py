@@ -1,4 +1,4 @@
-"""Tool calls in the text of an answer are read, in the form of each chat template."""
+"""Tool calls in the text of an answer are parsed in the form of each chat template."""
 
 from __future__ import annotations
 
