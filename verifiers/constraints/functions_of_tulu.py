@@ -1,4 +1,4 @@
-"""The functions that rows of RLVR-IFeval (Tülu 3) name, as constraints of IFEval."""
+"""Converts the functions that rows of RLVR-IFeval (Tülu 3) name to constraints of IFEval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds that Tülu 3's persona prompts name, with the arguments that their prompts state in words.
+"""Converts the constraints of Tülu 3's persona prompts, whose arguments only the prompts state.
 
 The rows have names such as ``length constraints:number of words`` and no arguments. A count is read only if the prompt
 has one number with the unit, and no limit per part. Otherwise the constraint gets no arguments, and the verdict is
@@ -62,7 +62,7 @@ QUOTING = {
 
 
 def from_prompt(kind: str, prompt: str) -> Read:
-    """Return the id and the arguments of the constraint that a row of the persona prompts names."""
+    """Return the id and the arguments of the constraint ``kind`` of a row. The arguments are read from its prompt."""
     name = re.sub(r"\s*:\s*", ":", kind.strip().lower())
     if name in WITHOUT_ARGUMENTS:
         return WITHOUT_ARGUMENTS[name], {}

@@ -132,7 +132,7 @@ def _ends_sentence(text: str, end: re.Match[str]) -> bool:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the parts of ``text`` between blank lines, without headings and rules of Markdown."""
+    """Return the parts of ``text`` between blank lines, without Markdown headings and horizontal rules."""
     parts = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))
     return [part.strip() for part in parts if part.strip() and not NO_PARAGRAPH.fullmatch(part.strip())]
 

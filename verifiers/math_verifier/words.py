@@ -139,7 +139,7 @@ def numeral(text: str) -> int | Fraction | None:
 def _with_part(words: list[str], part: int) -> Fraction | None:
     """Return the value of a fraction in words, such as ``two thirds``, ``half`` or ``one and a half``.
 
-    ``part`` is the denominator; ``words`` are the words before it. The result is None for an ordinal such as ``third``.
+    ``part`` is the denominator; ``words`` are the words before it. ``third`` alone is an ordinal, so it gives None.
     """
     whole: int | None = 0
     if "and" in words:

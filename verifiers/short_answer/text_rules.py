@@ -203,8 +203,8 @@ def _is_guess_list(case: Case) -> bool:
 def _is_aside(case: Case, mention: Mention) -> bool:
     """Return whether the mention may be a remark: it comes after the sentence that answers, or after another name.
 
-    Another name does not make it a remark if a word such as "by" or "called" introduces the mention. It does not either
-    if the question asks for a place, because places follow smaller places ("in Cardiff, Wales").
+    Another name before the mention is ignored in two cases. A word such as "by" or "called" introduces the mention. Or
+    the question asks for a place, and a larger place follows a smaller one ("in Cardiff, Wales").
     """
     number = case.sentences.number(mention.start)
     first, _ = case.sentences.span(number)
