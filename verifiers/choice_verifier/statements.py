@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.multiple_choice import to_ascii_forms
+from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.choice_verifier.reading import Choice, read_choice
 from bestofn.verifiers.math_verifier.answer import Answer
 from bestofn.verifiers.math_verifier.extraction import final_answer
@@ -70,7 +71,7 @@ _CORRECTION = regex(
 )
 _WITHDRAWN = regex(
     r"\b(?:that|this|which|it)(?:'s| is| was| seems| can't be| cannot be) "
-    r"(?:wrong|incorrect|not (?:right|correct)|right|a mistake)\b"
+    r"(?:wrong|incorrect|not (?:right|correct)|right|a mistake)\b(?! (?:to|that)\b)"
     r"|\b(?:wait|hold on|scratch that)\b|\?\s*(?:no|nope|wrong)\b",
     re.IGNORECASE,
 )
@@ -103,7 +104,8 @@ _MENTION = regex(
 _REASON = regex(r"\b(?:because|since|as|while|whereas)\b|因为|由于|,\s*选项|,\s*而")
 _REJECTED = regex(
     r"\b(?:is|are|was)\s+(?:\w+\s+)?(?:wrong|incorrect|false|not|distractor|trap)\b|isn't|错"
-    r"|\b(?:correct|right|true|best) (?:one|answer|choice|option) is\b",
+    r"|\b(?:correct|right|true|best) (?:one|answer|choice|option) is\b"
+    r"|[✗✘❌]|^\W*[A-Z]\W+(?:no|wrong|false|incorrect)\b(?! doubt)",
     re.IGNORECASE,
 )
 _PREDICATE = regex(
@@ -111,6 +113,7 @@ _PREDICATE = regex(
 )
 _CAPITAL = regex(r"(?<![A-Za-z'’-])([B-Z])(?![A-Za-z'’-])")
 _SAYS_RIGHT = regex(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
+_SAYS_SO = regex(r"\s+(?:is|are)\s+(?:\w+\s+){0,2}?(?:correct|right|true|best)(?:\s+(?:answer|option|choice|one))?\b")
 _DENIED = regex(
     r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor|except|but|although|though|while|unlike"
     r"|distractor)\b|不|错|排除|没有|误",
@@ -145,11 +148,18 @@ def final_statement(text: str, options: Sequence[str]) -> Statement:
         or _announced(text, options)
         or _short_or_first_line(text, options)
         or _closing(text, options)
-        or Statement(None, answer.method, answer.text)
+        or _value(text, answer)
     )
     if not (runs_on or answer.runs_on):
         return statement
     return Statement(statement.choice, statement.extraction, statement.text, statement.problem, runs_on=True)
+
+
+def _value(text: str, answer: Answer) -> Statement:
+    """Return the statement of an answer that names no option. A line "A: …" is about option A, and is no answer."""
+    if answer.method == "labelled line" and _LINE_OF_OPTION.search(text):
+        return Statement(None, "none")
+    return Statement(None, answer.method, answer.text)
 
 
 def _before_next_problem(text: str) -> tuple[str, bool]:
@@ -225,10 +235,29 @@ def _announcements(text: str, options: Sequence[str]) -> list[_Announcement]:
             continue
         statement = text[start:end] if is_backward else text[end : end + 1_200]
         choice = read_choice(statement.lstrip(" \t\n:"), options)
-        if choice is not None:
+        if choice is not None and _is_asserted(text, start if is_backward else end, choice, options, start):
             is_label = _LABEL.search(text[max(0, start - 10) : end]) is not None
             announcements.append(_Announcement(end, choice, is_label))
     return announcements
+
+
+def _is_asserted(text: str, at: int, choice: Choice, options: Sequence[str], start: int | None = None) -> bool:
+    """Return whether the text asserts that ``choice``, which it names at or after ``at``, is the answer.
+
+    ``start`` is the position of the words that announce the choice, if there are such words.
+    """
+    names = [choice.text.strip(" .:")]
+    if choice.form in ("text", "no option"):  # then the text of the choice is the whole clause
+        names = [options[index] for index in choice.options] + names
+    found, name = next(((place, name) for name in names if (place := text.find(name, at)) >= 0), (at, ""))
+    end = found + len(name)
+    own = next((options[index] for index in choice.options if index < len(options)), "")
+    rest = text[end : end + len(own) + 20].lstrip(")].: *")
+    if own and rest.startswith(own):  # the text of the option after its letter
+        end = text.index(own, end) + len(own)
+    says_so = _SAYS_SO.match(text, end)
+    end = says_so.end() if says_so else end
+    return is_asserted(text, found if start is None else start, end)
 
 
 # answers without a mark -------------------------------------------------------------------------------------------
@@ -239,13 +268,15 @@ def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
     stripped = text.strip()
     if len(stripped) <= 300 and "\n" not in stripped:
         choice = _lone_choice(stripped, options)
-        return Statement(choice, "whole text", stripped) if choice else None
+        if choice is None or not _is_asserted(stripped, 0, choice, options):
+            return None
+        return Statement(choice, "whole text", stripped)
     first = stripped.split("\n", 1)[0]
     if not (_FIRST_LINE.match(first) or any(first.strip() == option.strip() for option in options)):
         return None
     choice = _lone_choice(first, options)
     others = {letter.upper() for letter in _LINE_OF_OPTION.findall(stripped)}
-    if choice is None or len(others) > 1:
+    if choice is None or len(others) > 1 or not _is_asserted(stripped, 0, choice, options):
         return None
     closing = _closing(text, options)
     differs = closing is not None and closing.choice is not None and closing.choice.options != choice.options
@@ -296,11 +327,13 @@ def _closing(text: str, options: Sequence[str]) -> Statement | None:
     if _describes_options(text, options):
         return Statement(None, "closing sentence", last, "the text describes each option")
     choice = read_choice(last, options)
-    is_denied = _DENIED.search(last) is not None
-    if choice is not None and choice.form in ("letter", "letters") and _SAYS_RIGHT.search(last) and not is_denied:
-        return Statement(choice, "closing sentence", last)
-    letters = {next(group for group in match.groups() if group) for match in _WEAK_CUE.finditer(last)}
-    if len(letters) == 1 and not is_denied:
-        letter = letters.pop()
-        return Statement(Choice(frozenset({ord(letter) - ord("A")}), "letter", last), "closing sentence", last)
-    return None
+    if _DENIED.search(last):
+        return None
+    if choice is not None and choice.form in ("letter", "letters") and _SAYS_RIGHT.search(last):
+        return Statement(choice, "closing sentence", last) if _is_asserted(last, 0, choice, options) else None
+    cues = list(_WEAK_CUE.finditer(last))
+    letters = {next(group for group in match.groups() if group) for match in cues}
+    if len(letters) != 1 or not all(is_asserted(last, match.start(), match.end()) for match in cues):
+        return None
+    letter = letters.pop()
+    return Statement(Choice(frozenset({ord(letter) - ord("A")}), "letter", last), "closing sentence", last)

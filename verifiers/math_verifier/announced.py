@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from bestofn.builders.formats.lazy_regex import regex
+from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 
 MOST_CHARACTERS = 2_000  # maximum length of the examined text after a phrase
@@ -30,6 +31,7 @@ _SENTENCE_START = regex(r"[.!?:]\s+(?=[A-Z])|\n")
 _HASHES = regex(r"^[^\S\n]*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
 _LETTER_LINE = regex(r"^[^\S\n]*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 _DISPLAY = regex(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
+_VALUE = regex(r"[\s*:]*(?:\$[^$\n]{1,300}\$|\\\([^\n]{1,300}?\\\)|-?\d[\d.,/]*\d|-?\d|[^\s.,;!?\"”]+)")
 _CONTRAST = regex(r"(?<=[\w$})%.])[;,]\s+(?=(?:however|but|although|though|whereas|unless)\b)", re.IGNORECASE)
 SENTENCE_END = regex(
     r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
@@ -50,8 +52,8 @@ def hashed(text: str) -> Answer | None:
 def announced(text: str, other_cases: bool = True) -> Answer | None:
     """Return the answer after the last "the answer is" or similar phrase; None if there is none.
 
-    An answer for another case ("if …", "some students think …") counts only if there is no other answer. With
-    ``other_cases=False``, it never counts.
+    An answer that the writer doubts, denies, asks or reports does not count. An answer for another case ("if …", "some
+    students think …") counts only if there is no other answer. With ``other_cases=False``, it never counts.
     """
     statements: list[str] = []
     others: list[str] = []
@@ -59,6 +61,8 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
     for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
         rest = first_statement(text[match.end() : match.end() + MOST_CHARACTERS])
         if not rest or _COMMENT.match(rest) or _is_broken_comment(rest, text):
+            continue
+        if not is_asserted(text, match.start(), _value_end(text, match.end())):
             continue
         if is_hypothetical(_sentence_before(text, match.start())):
             others.append(rest)
@@ -69,6 +73,12 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
         statements.pop()  # the last repetition is truncated
     statements = statements or (others if other_cases else [])
     return Answer(statements[-1], "announced") if statements else None
+
+
+def _value_end(text: str, start: int) -> int:
+    """Return the position after the first value or word at or after ``start``."""
+    value = _VALUE.match(text, start)
+    return value.end() if value else start
 
 
 def _begins(statement: str, start: str) -> bool:
@@ -107,6 +117,7 @@ def first_statement(text: str) -> str:
 
 
 def labelled(text: str) -> Answer | None:
-    """Return the answer in the last line that begins with "A:", "Ans." or "Answer:"; None if there is no such line."""
-    lines = _LETTER_LINE.findall(text)
-    return Answer(lines[-1].strip(), "labelled line") if lines else None
+    """Return the answer in the last asserted line "A: …", "Ans. …" or "Answer: …"; None if there is no such line."""
+    found = list(_LETTER_LINE.finditer(text))[-MAX_MARKS:]
+    lines = [line[1].strip() for line in found if is_asserted(text, line.start(1), _value_end(text, line.start(1)))]
+    return Answer(lines[-1], "labelled line") if lines else None

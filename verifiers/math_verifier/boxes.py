@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from bestofn.builders.formats.lazy_regex import hinted_regex, regex
+from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.math_verifier.announced import announced, is_hypothetical
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 from bestofn.verifiers.math_verifier.groups import group
@@ -38,7 +39,7 @@ Box = tuple[int, int, str]  # start, end and content
 
 
 def boxed(text: str) -> Answer | None:
-    """Return the answer in the last box that is not empty; None if there is no such box.
+    """Return the answer in the last box that is not empty and that the writer asserts; None if there is no such box.
 
     If the text after the box corrects this answer explicitly, the corrected answer is returned. Boxes that are
     connected by "and", "or" or a comma are one list. Other boxes near the last one become ``others``.
@@ -69,7 +70,7 @@ def _boxes(text: str) -> list[Box]:
         if boxes and match.start() < boxes[-1][1]:
             continue  # a box inside another box
         content, end = _box_content(text, match.end())
-        if content.strip(" _.?\\"):
+        if content.strip(" _.?\\") and is_asserted(text, match.start(), end):
             boxes.append((match.start(), end, content))
     return boxes
 

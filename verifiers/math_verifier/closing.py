@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from bestofn.builders.formats.lazy_regex import regex
+from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.math_verifier.announced import SENTENCE_END
 from bestofn.verifiers.math_verifier.answer import Answer
 
@@ -19,6 +20,8 @@ _UNFINISHED = regex(
     r"(?:[=+*/,(\\&^_{<]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per|that|have|when))\s*$",
     re.IGNORECASE,
 )
+_NUMBER = regex(r"(?:\\[A-Za-z]{1,20}\{)?(?:\d[\d.,/]*\d|\d)\}?")
+_MARKS = " .!?*"
 _PAIRS = (("\\begin{", "\\end{"), ("\\[", "\\]"), ("\\(", "\\)"))
 _CONTENT = regex(r"^(?!\\(?:begin|end)\{\w+\*?\}$).*\w", re.DOTALL)
 _PLEASANTRY = regex(
@@ -48,7 +51,7 @@ _OWN_RESULT = regex(
 
 
 def closing(text: str) -> Answer | None:
-    """Return the answer at the end of ``text``; None if ``text`` is empty.
+    """Return the answer at the end of ``text``; None if ``text`` is empty or the writer does not assert its end.
 
     The answer is the last bold words of the last paragraph. Without bold words it is the whole text if it is one short
     sentence, otherwise the last sentence.
@@ -61,8 +64,12 @@ def closing(text: str) -> Answer | None:
     paragraph = paragraphs[-1]
     bold = _BOLD.findall(paragraph)
     if bold and re.search(r"\d|^[A-Z]", bold[-1]):
+        if not _states(text, bold[-1]):
+            return None
         return Answer(bold[-1].strip().rstrip("."), "bold", before=paragraph[: paragraph.rfind(bold[-1])][-SHORT:])
     sentences = [part for part in _sentences(paragraph) if not _is_remark(part)] or _sentences(paragraph)
+    if not _states(text, sentences[-1]):
+        return None
     cut_off = text[-CUT_OFF:] if _is_cut_off(text, sentences[-1]) else ""
     if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:
         return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text", cut_off=cut_off)
@@ -70,6 +77,14 @@ def closing(text: str) -> Answer | None:
     before = [first] if _BARE.fullmatch(first) else []
     before += sentences[-MOST_BEFORE:-1]
     return Answer(sentences[-1], "closing sentence", cut_off=cut_off, before=" ".join(before))
+
+
+def _states(text: str, sentence: str) -> bool:
+    """Return whether the writer of ``text`` asserts the last number of ``sentence``, or its last word."""
+    at = max(text.rfind(sentence), 0)
+    number = list(_NUMBER.finditer(sentence))
+    start, end = number[-1].span() if number else (len(sentence.rstrip(_MARKS)),) * 2
+    return is_asserted(text, at + start, at + end)
 
 
 def _is_cut_off(text: str, sentence: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
@@ -51,7 +51,7 @@ def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
 
     A spelling of numbers only has no such places, because the order of numbers counts: 2-3 is not 3-2.
     """
-    wanted = {form for form in spelling if form not in FUNCTION_WORDS}
+    wanted = dict.fromkeys(form for form in spelling if form not in FUNCTION_WORDS)
     if all(form.isdigit() for form in wanted):
         return []
     if len(wanted) < 2 or not all(form in text.index for form in wanted):
@@ -68,7 +68,7 @@ def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
     return found
 
 
-def _shortest(text: Text, near: list[int], wanted: set[str], at: int) -> tuple[int, int] | None:
+def _shortest(text: Text, near: list[int], wanted: Collection[str], at: int) -> tuple[int, int] | None:
     """Return the first and the last position of the ``wanted`` words, or None if ``near`` lacks one of them.
 
     ``near`` are the positions to search. If a word occurs several times, only its occurrence closest to ``at`` counts.

@@ -52,11 +52,12 @@ def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
     The last names must be equal. The first names, and then the middle names in order, must be equal or one an initial;
     the last middle names may be missing. ``R. J. Mitchell`` agrees with ``Reginald Mitchell``, and ``George W. Bush``
     does not agree with ``George H. W. Bush``. The first words of the reference may be missing if two words remain:
-    ``Elizabeth Patterson`` agrees with ``Mary Elizabeth Patterson``.
+    ``Elizabeth Patterson`` agrees with ``Mary Elizabeth Patterson``. ``Malcolm & Donald Campbell`` are two persons, and
+    agree with none.
     """
     ours = without_titles(reference)
     theirs = without_titles([word.form for word in name])
-    if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1] or len(ours[-1]) < 3:
+    if "and" in ours or len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1] or len(ours[-1]) < 3:
         return False
     if len(theirs) < len(ours) and ours[-len(theirs) :] == theirs:
         return True

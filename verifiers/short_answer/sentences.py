@@ -7,6 +7,7 @@ A mention is not asserted in these cases:
 - It is one of several guesses: "X or Y".
 - It is only a possibility: "might be X".
 - It is a common belief that the text rejects: "many think X, but".
+- The writer doubts, asks or reports the sentence (``verifiers.assertion``): "I doubt that it is X".
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from bestofn.builders.formats.lazy_regex import regex
+from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.short_answer.tokens import form_of
 
 Status = Literal["asserted", "denied", "doubtful"]
@@ -90,6 +92,8 @@ _USED_TO = regex(r"\b(?:used to|formerly|previously|no longer)\b", re.I)
 _UNTIL = regex(r"['\")\]]*\s+(?:was|were)\b[^.;\n]*\b(?:until|up to|from \d+ to)\b")
 _CONTRAST = regex(r"\b(?:but|others|now|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
 _QUOTED = regex(r'"[^"\n]{1,100}"')
+_TITLE = regex(r"[\"'](?=[A-Z])[^\"'.\n]{1,100}(?:'[a-z][^\"'.\n]{0,80})?[\"']")
+_WORD = regex(r"\b(?!(?:is|are|was|were|answer)\b)\w+(?:'\w+)*")
 _CORRECTION = regex(
     r"(?:^|[.!?\n-]\s*|,\s*)(?:no,?\s+wait|wait|correction|scratch that|on second thoughts?|my mistake|let me correct"
     r"|i (?:meant|misspoke|made a mistake|stand corrected)|oops|sorry,\s+(?:it|that|the|i)"
@@ -153,6 +157,25 @@ class Sentences:
         return starts
 
     @cached_property
+    def _own_words(self) -> str:
+        """The text with blanks instead of titles in quotation marks, and of words in a row that the question has.
+
+        "Fool If You Think It's Over" does not suppose or report anything.
+        """
+        text = _TITLE.sub(lambda title: _WORD.sub(_blanks, title[0]), self.text)
+        words = [(match, form_of(match[0]) in self.question) for match in _WORD.finditer(text)]
+        repeated = [
+            match
+            for at, (match, is_known) in enumerate(words)
+            if is_known and any(known for _, known in words[max(0, at - 1) : at] + words[at + 1 : at + 2])
+        ]
+        parts, end = [], 0
+        for match in repeated:
+            parts += [text[end : match.start()], " " * len(match[0])]
+            end = match.end()
+        return "".join(parts) + text[end:]
+
+    @cached_property
     def correction(self) -> int:
         """The position of the last correction (``wait``, ``actually, it``), or -1."""
         return max((match.start() for match in _CORRECTION.finditer(self.text)), default=-1)
@@ -190,6 +213,8 @@ class Sentences:
         before, after = _QUOTED.sub(_blanks, self.text[first:start]), self.text[end:last]
         if _denied(before, after, self.question):
             return "denied"
+        if not self.is_asserted(start, end):
+            return "doubtful"
         if start < self.correction or _doubtful(before, after) or self._means_another(before, after):
             return "doubtful"
         if _BELIEF_AFTER.match(after) or _REJECTED.search(after):
@@ -201,6 +226,10 @@ class Sentences:
         if _BELIEF.search(before) and (_CONTRAST.search(after) or _CONTRAST.search(self.text[last : last + 20])):
             return "doubtful"
         return "asserted"
+
+    def is_asserted(self, start: int, end: int) -> bool:
+        """Return whether the writer asserts the words from ``start`` to ``end``, and does not ask or report them."""
+        return is_asserted(self._own_words, start, end)
 
     def _means_another(self, before: str, after: str) -> bool:
         """Return whether the words around a mention show that another person or thing is the answer.

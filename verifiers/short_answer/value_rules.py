@@ -54,7 +54,7 @@ def truth(case: Case) -> Finding | None:
         return None
     given = TRUTH_WORDS.get(case.text.tokens[0].word.lower())
     stated = {TRUTH_WORDS[token.word.lower()] for token in case.text.tokens if token.word.lower() in TRUTH_WORDS}
-    if given is None or len(stated) > 1:
+    if given is None or len(stated) > 1 or not case.sentences.is_asserted(0, case.text.tokens[0].end):
         return Finding("abstain", "no clear yes or no")
     same = given in wanted
     return Finding("pass" if same else "fail", "same truth value" if same else "another truth value", str(given))

@@ -1,0 +1,168 @@
+"""Statements that the writer doubts, denies, asks, quotes or reports are no answers, for each verifier of answers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bestofn.builders.records import Candidate, Query, Reference
+from bestofn.verifiers import get_verifier
+from bestofn.verifiers.assertion import is_asserted
+from bestofn.verifiers.choice_verifier import judge_choice
+from bestofn.verifiers.math_verifier.judge import judge
+from tests.growth import assert_linear
+
+CITIES = ("Paris", "Rome", "Oslo", "Bern")
+NOT_ASSERTED = [
+    "I doubt that {x}.",
+    "I don't think {x}.",
+    "I do not believe that {x}.",
+    "It is not true that {x}.",
+    "It's false that {x}.",
+    "It is wrong to say that {x}.",
+    "A student says {x}. He is wrong.",
+    "My friend claims {x}, but I disagree.",
+    "Someone told me {x}. That is nonsense.",
+    "Is it true that {x}? No.",
+    "{x}?",
+    "“{x}” is false.",
+    '"{x}" is what a beginner would say.',
+    "{x}? Not at all.",
+    "It would be a mistake to say that {x}.",
+    "{x}. That is false.",
+    "{x}. Just kidding.",
+    "If {x}, then we made a mistake.",
+    "Anyone who says that {x} is mistaken.",
+    "The claim that {x} is false.",
+    "I used to think {x}.",
+    "The textbook says {x}, which is an error.",
+    "No one would say that {x}.",
+    'The task asks me to write "{x}".',
+    "{x}, they say. They are wrong.",
+    "{x} according to the student, but he is mistaken.",
+    "The user believes {x}. I cannot agree.",
+    "Why would you say that {x}?",
+    "I refuse to say that {x}.",
+    "Nobody can prove that {x}.",
+    "It is unlikely that {x}.",
+    "I deny that {x}.",
+    "I would be lying if I said {x}.",
+    "It cannot be that {x}.",
+    "There is no evidence that {x}.",
+    "Contrary to the claim that {x}, it is not.",
+    "Dudo que {x}.",
+    "Ich bezweifle, dass {x}.",
+]
+ASSERTED = [
+    "I have no doubt that {x}.",
+    "Nobody can deny that {x}.",
+    "I think {x}.",
+    "It is true that {x}.",
+    "We conclude that {x}.",
+    "Some say otherwise, but {x}.",
+    "{x}. Is that clear?",
+    "{x}. Do you want more help?",
+    "{x}. Any other option is wrong.",
+    "It is not hard to see that {x}.",
+    "I don't think this is difficult: {x}.",
+    "My calculation says that {x}.",
+    "The question is not trivial, but {x}.",
+    "If you look closely, {x}.",
+    "{x}. I hope this helps!",
+    "{x}. It is wrong to think otherwise.",
+    "The others are wrong, so {x}.",
+    '"{x}."',
+    "It would be wrong to choose another one, so {x}.",
+    "Do not worry, {x}.",
+]
+
+
+@pytest.mark.parametrize("frame", NOT_ASSERTED)
+@pytest.mark.parametrize("statement", ["the answer is C", "C is correct", "the total is 42"])
+def test_a_statement_that_is_doubted_denied_asked_quoted_or_reported_is_not_asserted(
+    frame: str, statement: str
+) -> None:
+    text = frame.format(x=statement)
+    start = text.index(statement)
+    assert not is_asserted(text, start, start + len(statement))
+
+
+@pytest.mark.parametrize("frame", ASSERTED)
+@pytest.mark.parametrize("statement", ["the answer is C", "C is correct", "the total is 42"])
+def test_other_statements_are_asserted(frame: str, statement: str) -> None:
+    text = frame.format(x=statement)
+    start = text.index(statement)
+    assert is_asserted(text, start, start + len(statement))
+
+
+def test_a_question_that_the_writer_answers_with_yes_is_asserted() -> None:
+    assert is_asserted("Is it 42? Yes, it is.", 6, 8)
+    assert judge_choice(["C"], "Is the answer C? Yes.", CITIES).outcome == "pass"
+
+
+def short(text: str) -> str:
+    query = Query("q", "chat", ({"role": "user", "content": "What is the city?"},), reference=Reference("Oslo"))
+    candidate = Candidate(0, ({"role": "assistant", "content": text},))
+    return asyncio.run(get_verifier("short_answer").verify(query, candidate)).outcome
+
+
+@pytest.mark.parametrize("frame", NOT_ASSERTED)
+def test_no_verifier_takes_it_for_an_answer(frame: str) -> None:
+    for letter in "CD":
+        for statement in (
+            "the answer is C",
+            "C is the correct answer",
+            "the correct option is (C)",
+            "the answer is Oslo",
+        ):
+            assert judge_choice([letter], frame.format(x=statement), CITIES).outcome == "abstain"
+    for reference in ("42", "43"):
+        for statement in ("the answer is 42", "the total is 42", r"it is \boxed{42}"):
+            assert judge(reference, frame.format(x=statement)).outcome == "abstain"
+    assert short(frame.format(x="the answer is Oslo")) != "pass"
+
+
+@pytest.mark.parametrize("frame", ASSERTED)
+def test_each_verifier_takes_an_asserted_answer(frame: str) -> None:
+    for statement in ("the answer is C", "the correct option is (C)", "the answer is Oslo"):
+        assert judge_choice(["C"], frame.format(x=statement), CITIES).outcome == "pass"
+    for statement in ("the answer is 42", r"the total is \boxed{42}"):
+        assert judge("42", frame.format(x=statement)).outcome == "pass"
+    assert short(frame.format(x="the answer is Oslo")) == "pass"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"It cannot be \boxed{42}.",
+        r"The answer is not \boxed{42}.",
+        r"\boxed{42} is wrong.",
+        "Answer: 42?",
+        "A student wrote:\nAnswer: 42\nThis is wrong.",
+        "42?",
+    ],
+)
+def test_a_value_that_is_denied_or_asked_is_no_answer(text: str) -> None:
+    assert judge("42", text).outcome == judge("43", text).outcome == "abstain"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is the answer C? No.",
+        "C?",
+        "A: Paris is wrong. B wrong. C correct. D wrong.",
+        "A: no. B: no. C: yes. D: no.",
+        "A ✗ B ✗ C ✓ D ✗",
+        "我不认为答案是C。",
+        "答案是C吗？",
+    ],
+)
+def test_a_letter_that_is_asked_or_judged_one_by_one_is_no_choice(text: str) -> None:
+    assert [judge_choice([gold], text, CITIES).outcome for gold in "ABCD"] == ["abstain"] * 4
+
+
+@pytest.mark.parametrize("piece", ["I doubt that ", '"', "he says ", "? ", "not "])
+def test_the_time_is_linear_in_the_length(piece: str) -> None:
+    assert_linear(lambda text: is_asserted(text, len(text) // 2, len(text) // 2), piece, 100_000)

@@ -1,0 +1,178 @@
+"""Decides whether the writer of a text asserts a statement in it, or only doubts, denies, asks, quotes or reports it.
+
+"I doubt that the answer is C", "A student says that it is 42. He is wrong." and "Is it Oslo? No." state no answer. The
+verifiers of multiple choice, mathematics and short answers use this module.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bestofn.builders.formats.lazy_regex import regex
+
+WINDOW = 300
+"""Number of characters before and after the statement that are examined."""
+
+_SENTENCE_START = regex(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[*]*[A-Z0-9\\$(])|[。?!](?=[^\x00-\x7f])|\n")
+_SENTENCE_END = regex(r"[.!?]+[\"'”’)\]*]*(?=\s+[\"'“‘(\[*]*[A-Z0-9\\$]|\s*\n|\s*$)|[。?]|\n")
+_CLAUSE_BREAK = regex(
+    r"[,;:—–]|\s-+\s|\b(?:but|so|because|since|hence|therefore|thus|and|while|whereas|although|though|then)\b", re.I
+)
+_PERSON = (
+    r"(?:he|she|they|you|some ?one|some ?body|people|any ?one|any ?body|every ?one|every ?body|no ?body|no one|whoever"
+    r"|those who|many|some|others|(?:student|pupil|classmate|friend|colleague|beginner|novice|amateur|layman|user"
+    r"|brother|sister|neighbou?r|child|children|kid|man|woman|boy|girl|chatbot|bot|opponent|critic|sceptic|skeptic"
+    r"|forum|blog|textbook|rumou?r)s?)"
+)
+_SAYS = (
+    r"(?:says?|said|claim(?:s|ed)?|thinks?|thought|believe[sd]?|argue[sd]?|insist(?:s|ed)?|assert(?:s|ed)?"
+    r"|tells? (?:me|us|you)|told (?:me|us|you)|suggest(?:s|ed)?|guess(?:es|ed)?|conclude[sd]?|assume[sd]?)"
+)
+_FALSE = (
+    r"(?:wrong|false|incorrect|mistaken|untrue|nonsense|rubbish|absurd|in error|misconception|myth|lie|joke|fallacy"
+    r"|mistake|error|not (?:right|true|correct|so|the case|what I (?:mean|think|believe)))"
+)
+_TO_SAY = r"to (?:say|claim|think|believe|assume|conclude|state|suggest|argue|pretend|answer)"
+_REPORTS = regex(
+    rf"\b{_PERSON} (?:who )?(?:(?:\w+ly|often|also|once|even|has|have|had|may|might|would|could|can|will|will have) )*"
+    rf"{_SAYS}(?: that)?\b",
+    re.I,
+)
+"""Words of another person: "a student says (that)"."""
+_DOUBTS = regex(
+    r"(?:\b(?:do|does|did|would|could|can|should|will)(?:n['’]t| not| never)|\bcannot|\bnever"
+    r"|\bno(?:body| one) (?:can|could|would|will)) (?:\w+ly |possibly |quite |even )?"
+    r"(?:think|believe|say|claim|agree|accept|conclude|prove|show|imply|mean|follow|suggest|support|argue"
+    r"|be (?:that|the case|true|right|correct|sure|certain))\b"
+    r"|\b(?:I|we) (?:do(?:n['’]t| not)|cannot) know\b"
+    r"|\b(?:doubts?|doubtful|den(?:y|ies)|refuse[sd]? to (?:say|believe|accept))\b"
+    r"|\b(?:doubted|denied|disputes?d?|rejects?|rejected|refute[sd]?|disagrees?d?|disbelieve[sd]?)"
+    r"(?: the (?:claim|idea|notion|statement|view))?(?: that)\b"
+    r"|\b(?:wrong|false|incorrect|untrue|mistaken|absurd|tempting|foolish|premature|an error"
+    rf"|a (?:common )?(?:mistake|lie|myth|misconception|fallacy))(?: that| {_TO_SAY}(?: that)?)\b"
+    r"|\b(?:unlikely|impossible|improbable|implausible|inconceivable|unproven|questionable) that\b"
+    r"|\b(?:not|n['’]t) (?:\w+ly )?(?:true|the case|right|correct|certain|clear|likely|possible|proven|obvious|so|sure)"
+    rf"(?: that| {_TO_SAY}(?: that)?)\b"
+    r"|\bno (?:evidence|proof|reason|way|indication|sign)\b|\b(?:contrary to|instead of|rather than|far from)\b"
+    r"|\b(?:used to|once|initially|originally|previously|at first)"
+    r" (?:think|thought|believe[sd]?|say|said|assume[sd]?)\b"
+    r"|\bbe (?:lying|wrong|mistaken) (?:if|to)\b"
+    r"|\b(?:ask(?:s|ed)?|tells?|told|wants?|wanted|instruct(?:s|ed)?|order(?:s|ed)?|forced?|supposed|required|expected)"
+    r" (?:(?:me|us|you|one) )?to (?:say|write|claim|answer|state|pretend|output|reply|repeat)\b"
+    r"|\bpretend(?:ing|s|ed)?\b|\b(?:if|unless|whether|suppose|supposing|assuming|imagine)\b",
+    re.I,
+)
+"""Words that doubt, deny or suppose the statement after them."""
+_OTHER_LANGUAGES = regex(
+    r"\b(?:bezweif\w+|glaube nicht|denke nicht|dout\w+ que|ne (?:pense|crois) pas qu|dudo que|no (?:creo|pienso) que"
+    r"|dubito che|non (?:credo|penso) che|duvido que|não (?:acho|acredito) que|сомневаюсь|не думаю|не считаю)"
+    r"[^.;:!?\n]{0,40}$"
+    r"|(?:不认为|不觉得|不相信|怀疑|否认|是否|难道|(?:有人|学生|同学|老师|他|她|他们)[^。,;\n]{0,3}(?:说|认为|觉得))[^。,;\n]{0,12}$",
+    re.I,
+)
+_DENIED_DIRECTLY = regex(
+    r"(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?[\s$*\\(\[]*$|\bcannot be[\s$*\\(\[]*$", re.I
+)
+"""A negation directly before the statement, which is only a value: "it is not 42"."""
+_NEGATION_BEFORE = regex(
+    r"(?:\b(?:no|not|never|cannot|little|nobody|no one|hardly|impossible|without|beyond|hard|difficult)|n['’]t)"
+    r"(?: (?:can|could|would|will|a|any|one|reason|to|be|have|is))*\s*$",
+    re.I,
+)
+"""Words that deny a doubt: "there is no doubt that", "nobody can deny that"."""
+_DENIABLE = ("doubt", "den", "dispute", "reject", "refute", "disagree", "wrong", "false")
+_CLOSED = r"[\"'”’)\]}$.]*"  # marks that close the statement
+_REJECTED_AFTER = regex(
+    rf"{_CLOSED},?\s*(?:which |that |this |it )?(?:is|was|are|were|would be|seems?|sounds?|must be)"
+    rf"(?: \w+ly| just| simply| of course| clearly| all| an?| the| complete| common| plain)*"
+    rf" (?:{_FALSE}\b(?! (?:that|to|for|in)\b)"
+    r"|what (?:an?|the|many|some|most|people|\w+s?) (?:\w+ )?(?:would|might|could|says?|thinks?|think|say|claim)\b)"
+    rf"|{_CLOSED},? (?:or so )?{_PERSON} {_SAYS}\b"
+    rf"|{_CLOSED},? according to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b"
+    rf"|{_CLOSED},? but (?:\w+ )?\w+(?: is| was|'s|'re| are)(?: \w+ly)? {_FALSE}\b"
+    rf"|{_CLOSED},? but I (?:disagree|doubt|do(?:n['’]t| not) (?:agree|think so|believe))"
+    rf"|{_CLOSED}\s?(?:,|—|–|-+|\.\.\.)\s?not\W*$",
+    re.I,
+)
+_REJECTED_NEXT = regex(
+    r"\W*(?:(?:but|however|well|of course|clearly|obviously|in fact|actually|sadly),? )*"
+    rf"(?:(?:that|this|which|it|{_PERSON}|(?:the|this|that|his|her|their)"
+    r" (?:claim|statement|idea|answer|argument|reasoning|belief|student|textbook))(?:(?: is|'s| was|'re| are| were"
+    r"| sounds| seems| must be)(?: \w+ly| just| simply| of course| all| an?| the| complete| plain| utter)* "
+    rf"{_FALSE}| can(?:not|'t) be (?:right|true|correct|so))(?=\W*$|[.,;!?\n]| (?:because|since|as|and|about)\b)"
+    r"|(?:not (?:really|at all|so fast|true|correct|quite|exactly)|(?:just )?kidding|wrong|false|nope|no|nonsense)"
+    r"(?:[.!,—]|$)"
+    r"|I (?:strongly |totally |completely )?(?:disagree|doubt it|can(?:not|'t) agree"
+    r"|do(?:n['’]t| not) (?:agree|think so|believe (?:it|that|this|him|her|them)))\b)",
+    re.I,
+)
+_OWN_QUESTION = regex(
+    r"[,;—–.-]\s*(?:do you|does (?:that|this)|would you|can I|could I|shall I|should I|want|need|any (?:other|more)"
+    r"|is (?:that|this|there) |are there|what about|how about)",
+    re.I,
+)
+"""A new question after the statement: "The answer is C, do you need more?"."""
+_YES = regex(r"\W*(?:yes|yeah|yep|indeed|correct|exactly|right|sure|certainly|oui|sí|ja)\b|\W*(?:是|对)", re.I)
+"""The writer's own answer to a question: "Is it 42? Yes."."""
+_VERB = regex(r"\b(?:is|are|was|were|answer)\b|答案", re.I)
+_OWN_QUOTE = regex(
+    r"\W*(?:(?:so|therefore|thus|hence|finally|the|my|final|correct|right|best|answer|output|response|conclusion|is|are"
+    r"|I|we|would|will|say|answer|choose|conclude|write|it|reads?|as|follows)\W+)*\W*$",
+    re.I,
+)
+
+
+def is_asserted(text: str, start: int, end: int) -> bool:
+    """Return whether the writer of ``text`` asserts the statement from ``start`` to ``end``.
+
+    Only the sentence of the statement and the sentence after it are examined, at most ``WINDOW`` characters each.
+    """
+    before, rest = text[max(0, start - WINDOW) : start], text[end : end + WINDOW]
+    starts = list(_SENTENCE_START.finditer(before))
+    before = before[starts[-1].end() :] if starts else before
+    ending = _SENTENCE_END.search(rest)
+    after, following = (rest[: ending.end()], rest[ending.end() :]) if ending else (rest, "")
+    return not (
+        (_is_question(after) and not _YES.match(following))
+        or _is_framed(before)
+        or _REJECTED_AFTER.match(after)
+        or _REJECTED_NEXT.match(following)
+        or _is_quoted(before, text[start:end], after)
+    )
+
+
+def _is_question(after: str) -> bool:
+    """Return whether the sentence of the statement ends with a question mark and is one question."""
+    mark = after.rstrip("\"'”’)]* \n")
+    return mark.endswith("?") and not _OWN_QUESTION.search(mark)
+
+
+def _is_framed(before: str) -> bool:
+    """Return whether the words before the statement report, doubt, deny or suppose it.
+
+    A comma or a conjunction between these words and the statement ends their effect: "I don't know why, but".
+    """
+    if _OTHER_LANGUAGES.search(before) or _DENIED_DIRECTLY.search(before):
+        return True
+    reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))
+    return reports or any(
+        not _CLAUSE_BREAK.search(before[one.end() :]) and not _is_denied_doubt(before, one)
+        for one in _DOUBTS.finditer(before)
+    )
+
+
+def _is_denied_doubt(before: str, doubt: re.Match[str]) -> bool:
+    """Return whether a negation before a word of doubt reverses it: "no doubt that"."""
+    word = doubt[0].lower()
+    return word.startswith(_DENIABLE) and _NEGATION_BEFORE.search(before[: doubt.start()]) is not None
+
+
+def _is_quoted(before: str, statement: str, after: str) -> bool:
+    """Return whether the statement is part of a quotation, and the sentence says something about the quotation."""
+    for opening, closing in (('"', '"'), ("“", "”"), ("「", "」")):
+        at = before.rfind(opening)
+        is_open = before.count('"') % 2 == 1 if opening == closing else at > before.rfind(closing)
+        if is_open and closing in after:
+            outside = before[:at] + " " + after.partition(closing)[2]
+            return _VERB.search(before[at:] + statement) is not None and not _OWN_QUOTE.match(outside)
+    return False
