@@ -84,7 +84,7 @@ def test_refused_settings_are_left_out_once_and_reported_once(
     assert len(judge.requests) == 40 + len(names)
     assert judge.most_refused_at_once == 1
     for name in names:
-        (warning,) = [record for record in caplog.records if f"refuses {name}" in record.getMessage()]
+        (warning,) = [record for record in caplog.records if f"refuses the setting {name}" in record.getMessage()]
         assert "judge-model" in warning.getMessage()
 
 
