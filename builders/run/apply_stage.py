@@ -35,7 +35,7 @@ def apply_stage(
     cache_file: Path | None = None,
     row_done: RowDone = lambda name, added: None,
 ) -> Table:
-    """Run ``stage`` over ``rows`` and return the columns that it adds: one table row per row, in the same order.
+    """Run ``stage`` over ``rows`` and return a table of the columns that it adds. The order of the rows is unchanged.
 
     If ``cache_file`` is set, the result is stored in this file, and its checksum in a second file. The next call with
     the same file reads the result from it if the checksum is right. The name of the file must therefore contain the

@@ -44,7 +44,7 @@ def _failed_verdicts(table: Table) -> int:
 def _failed_scores(table: Table) -> int:
     """Return the number of candidates whose score is missing or incomplete because a request of the reward failed.
 
-    ``parts["error"]`` is the reason of a missing score, ``parts["problem"]`` that of an incomplete one.
+    ``parts["error"]`` is the reason of a missing score, and ``parts["problem"]`` the reason of an incomplete score.
     """
     parts = (json.loads(one or "{}") for one in _fields(table, "scores", "parts")["parts"])
     return sum(names_failed_request(str(one.get("error") or one.get("problem") or "")) for one in parts)

@@ -115,7 +115,7 @@ def versions() -> dict[str, str]:
 
 
 def without_redacted(value: Any) -> Any:
-    """Return ``value`` without the settings whose values are masked. Providers then read them from the environment."""
+    """Return ``value`` without the settings whose values are masked. Providers read these from the environment."""
     if isinstance(value, dict):
         return {key: without_redacted(item) for key, item in value.items() if item != MASK}
     return value

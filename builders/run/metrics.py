@@ -1,4 +1,4 @@
-"""The metrics of a running build: one record of plain data, and the same in the text format of Prometheus.
+"""The metrics of a running build: one record of plain data, and this record in the text format of Prometheus.
 
 The state of each service comes from its limiter (``Limiter.state``). Written by ``builders.run.run_log``.
 """

@@ -1,11 +1,11 @@
 """Samples selected candidates of a finished run again and leaves all others unchanged: ``bestofn regenerate``.
 
-    RUN/regenerations/ID/00000.parquet    a shard with its new candidates; moved when all shards are ready
-    RUN/regenerations/ID/made_of.json     size and modification time of the shards at the start
-    RUN/regenerations/ID/before/          the shards before the regeneration
-    RUN/regenerations/ID/ready.json       all candidates are sampled; the new shards replace the old ones, and then
-                                          the views are written again
-    RUN/regenerations/ID/done.json        the settings, and the counts of outcome changes such as "fail -> pass"
+    RUN/regenerations/ID/00000.parquet    a shard with its new candidates; it replaces the shard of the run later
+    RUN/regenerations/ID/made_of.json     size and modification time of the run's shards at the start
+    RUN/regenerations/ID/before/          the run's shards before the regeneration
+    RUN/regenerations/ID/ready.json       written when all candidates are sampled: the settings, and the counts of
+                                          outcome changes such as "fail -> pass"; then the shards are replaced
+    RUN/regenerations/ID/done.json        the file ``ready.json``, renamed when the views are written again
 
 A regenerated candidate is a new attempt with the same index. The journal keeps all attempts, so an interrupted
 regeneration sends no request twice. The new response gets its own verdict. Rewards and pairs depend on all candidates

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def journal_of(out: Path) -> Path:
-    """Return the path of the journal of a run. The runs of a sweep share one."""
+    """Return the path of the journal of a run. All runs of a sweep share one journal."""
     given = (manifest.read_or_empty(out).get("config") or {}).get("journal")
     places = [Path(given)] if given else []
     places += [out / JOURNAL, out.parent / JOURNAL]
