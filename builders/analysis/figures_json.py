@@ -34,7 +34,7 @@ class RatesJson(TypedDict):
 
 
 class IndexJson(TypedDict):
-    """Counts of the candidates with one index: all of them, and those that pass; and their pass rate.
+    """The number of candidates with one index, the number of passes among them, and their pass rate.
 
     The counts use first draws (see ``QueryRecord.draws``).
     """

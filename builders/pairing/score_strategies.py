@@ -70,9 +70,10 @@ def west_of_n(
 def max_min_length_penalised(
     judged: Sequence[Judged], *, rules: PairRules = RULES, penalty: float = 0.5
 ) -> Iterator[Pair]:
-    """Yield at most one pair: the best against the worst by penalised score; the scores must agree (arXiv:2405.07863).
+    """Yield at most one pair: the best against the worst by penalised score (arXiv:2405.07863).
 
-    The penalised score is z(score) − ``penalty`` · z(length). Both z-scores are computed within the query.
+    The penalised score is z(score) − ``penalty`` · z(length). Both z-scores are computed within the query. The chosen
+    side must also have the higher score.
     """
     value = _penalised(judged, penalty)
     pairs = [pair for pair in _scored_pairs(judged, rules) if value(pair[0]) > value(pair[1])]

@@ -40,8 +40,7 @@ class HasPlan(Protocol):
 class FurtherCalls:
     """The calls of one model that follow the first turn of the candidates: tool turns, judges, rewards.
 
-    ``tokens`` are the tokens of the prompts and of the replies, as (expected, maximum). ``usd`` is None if no price is
-    known.
+    ``prompt_tokens``, ``completion_tokens`` and ``usd`` are (expected, maximum). ``usd`` is None if no price is known.
     """
 
     role: str

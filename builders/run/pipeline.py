@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 
 class ConfiguredStage(NamedTuple):
-    """One stage of the run. ``settings`` are those of its settings that change its result."""
+    """One stage of the run. ``settings`` has only the settings that change the result of the stage."""
 
     stage: Stage
     settings: object
@@ -375,7 +375,10 @@ def _note_complete(run: Run, number: int) -> None:
 
 
 def _write_part(run: Run, number: int, queries: Sequence[Query], rows: Sequence[Row], names: Sequence[str]) -> Failures:
-    """Run the stages over ``rows`` and write the part of shard ``number``. Returns the failures by stage."""
+    """Run the stages over ``rows`` and write the part of shard ``number``. Returns the failures by stage.
+
+    ``names`` are the fingerprints of the stages.
+    """
     writer = PartWriter(run.out, run.stage_list, run.loop, run.progress.count_row)
     if run.second is None:
         return writer.write(number, rows, names)

@@ -106,9 +106,10 @@ def _signature(text_tokens: Sequence[str]) -> np.ndarray:
 
 
 def _banding(near: float) -> tuple[int, int]:
-    """Choose (bands, hashes per band). Missed duplicates cost more than false candidates, which are compared later.
+    """Return (number of bands, hashes per band) for the similarity ``near``.
 
-    Raises ``ConfigError`` if the package datasketch is not installed.
+    The choice finds too many candidates rather than too few, because each candidate is compared again later. Raises
+    ``ConfigError`` if the package datasketch is not installed.
     """
     try:
         from datasketch import MinHashLSH

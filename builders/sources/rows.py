@@ -74,7 +74,7 @@ def rows(
 
 
 def is_one_split(path: str) -> bool:
-    """Return whether ``path`` is a file or folder whose files are not named after splits."""
+    """Return whether ``path`` is a single file, or a folder whose files are not named after splits."""
     local = Path(path).expanduser()
     return local.is_file() or (
         local.is_dir() and not _is_saved(local) and not any(_named_after(name, local) for name in SPLITS)

@@ -37,7 +37,7 @@ _CONTAINS_MATERIAL = re.compile(r"```|\n\s*\n|:\s*\S.{20,}|\"[^\"]{8,}\"|â€œ[^â€
 def vagueness(text: str) -> tuple[str, ...]:
     """Return the reasons why ``text`` is vague; () if it is not vague.
 
-    ``empty``: the text has no letter or digit. ``points to nothing``: it refers to missing material ("the table
+    ``empty``: the text has no letter or digit. ``points to nothing``: the text refers to missing material ("the table
     below"). ``bare pronoun``: a short text has a pronoun such as "it". ``earlier talk``: the text refers to an earlier
     conversation.
     """
