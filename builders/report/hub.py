@@ -133,7 +133,7 @@ LICENSES = frozenset(
 class Hub:
     """The dataset repository of a run. ``repo`` is owner/name; ``license`` is a license identifier of the Hub.
 
-    If ``push`` is true, `bestofn build` uploads the complete run. `bestofn push` always uploads.
+    If ``push`` is true, ``bestofn build`` uploads the complete run. ``bestofn push`` always uploads.
     """
 
     repo: str

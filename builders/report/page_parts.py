@@ -45,7 +45,7 @@ class IndexEntry(TypedDict):
 
     - P: a candidate is in a pair. R: a candidate is a refusal.
     - D: the highest score of a fail is above the highest score of a pass.
-    - U, W: the pass rate is higher or lower in the second run.
+    - U: the pass rate is higher in the second run. W: it is lower.
     """
 
     id: str

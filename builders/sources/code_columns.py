@@ -20,7 +20,7 @@ NO_ENTRY_POINT = "tests without a valid entry point (dataset.tests.entry_point)"
 
 
 class EntryPointError(SourceError):
-    """The tests of a row need an entry point, but the row has no valid one. Its answers cannot be verified."""
+    """The tests of a row need an entry point, but the row has no valid one. So no answer can be verified."""
 
 
 @dataclass(frozen=True, slots=True)

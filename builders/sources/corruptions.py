@@ -44,7 +44,7 @@ class Problem:
 
     @classmethod
     def of(cls, text: str) -> Problem:
-        """Split ``text`` into sentences."""
+        """Build the problem from ``text``, which is split into sentences."""
         *given, asked = _SENTENCE_END.split(" ".join(text.split()))
         return cls(tuple(given), asked)
 

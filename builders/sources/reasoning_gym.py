@@ -1,4 +1,4 @@
-"""Generates the procedural tasks of Reasoning Gym. ``conf/dataset/reasoning_gym.yaml`` builds it.
+"""Generates the procedural tasks of Reasoning Gym. ``conf/dataset/reasoning_gym.yaml`` uses it.
 
 The verifier ``reasoning_gym`` makes each task again from its seed and scores answers with the scorer of the library.
 """

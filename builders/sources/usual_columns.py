@@ -44,7 +44,7 @@ def usual_columns(mapped: Mapping[str, Column], row: Row, never: Collection[str]
 
 
 def _is_conversation(value: object) -> bool:
-    """Return whether ``value`` is a list of messages, which is the prompt in the tables of TRL."""
+    """Return whether ``value`` is a list of messages. The prompts in TRL's tables have this form."""
     items = as_list(value)
     return bool(items) and all(isinstance(item, Mapping) and {"role", "from"} & item.keys() for item in items)
 

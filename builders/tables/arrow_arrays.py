@@ -46,7 +46,7 @@ def is_json(feature: object) -> bool:
 
 
 def member_of_list(feature: object) -> object | None:
-    """Return the type of the items if ``feature`` is the type ``List`` of ``arrow_types`` or of datasets."""
+    """Return the type of the items of a type ``List`` (``arrow_types`` or datasets); None for other types."""
     return cast("List", feature).feature if type(feature).__name__ == "List" else None
 
 

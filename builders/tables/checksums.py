@@ -1,6 +1,6 @@
 """Checksums of the files of a run, so that a damaged or exchanged file is never read as data.
 
-The marker of a shard contains the checksum of the shard. The file ``RUN/checksums.json`` contains those of the
+The marker of a shard contains the checksum of the shard. The file ``RUN/checksums.json`` contains the checksums of the
 published tables. A file without a checksum is not checked.
 """
 

@@ -1,8 +1,8 @@
 """Writes the candidates in use as one flat Parquet file: the setting ``flat_file`` of a build.
 
-``pandas.read_parquet`` can read this file. It has the columns of the table ``candidates``, and one row per candidate.
-Attempts that ``bestofn regenerate`` has replaced are left out. The metadata of its schema also has averages over the
-rows.
+``pandas.read_parquet`` can read this file. The file has the columns of the table ``candidates``, and one row per
+candidate. Attempts that ``bestofn regenerate`` has replaced are left out. The metadata of its schema also has averages
+over the rows.
 """
 
 from __future__ import annotations
