@@ -359,10 +359,7 @@ class Mapped:
         return reference, options
 
     def _gold_option(self, row: Row, options: Options) -> str | None:
-        """Return the letters of the correct options.
-
-        If the answer of the row names no option, the row is counted in ``skipped`` and the result is None.
-        """
+        """Return the letters of the correct options; None, counted in ``skipped``, if the answer names no option."""
         value = unwrapped(self._value(row, "answer"))
         value = self._answer(row) if value is None or isinstance(value, str) else value
         gold = None if value is None else self.choices.gold_answer(value, options)

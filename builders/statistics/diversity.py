@@ -58,8 +58,8 @@ def expectation_adjusted_distinct(texts: Sequence[str], vocabulary: int) -> floa
 def self_bleu(texts: Sequence[str], n: int = 4) -> float:
     """Return the mean BLEU-n of each text against the others (Zhu et al. 2018, arXiv:1802.01886).
 
-    1 means that all texts are equal, 0 that they share nothing. A text with fewer than k tokens has no k-grams, so its
-    BLEU uses only the shorter n-grams. Returns NaN for fewer than two texts.
+    1 means that all texts are equal, 0 that they share nothing. The BLEU of a text with fewer than ``n`` tokens uses
+    only the shorter n-grams. Returns NaN for fewer than two texts.
     """
     tokens = [words(text) for text in texts]
     if len(tokens) < 2:
@@ -101,7 +101,7 @@ def similarity_matrix(texts: Sequence[str], n: int = 3) -> NDArray[np.float64]:
 def vendi_score(similarity: NDArray[np.float64]) -> float:
     """Return the effective number of different texts: 1 for n equal texts, n for n texts that share nothing.
 
-    It is exp of the entropy of the eigenvalues of similarity/n (Friedman & Dieng 2022, arXiv:2210.02410).
+    The number is exp(entropy of the eigenvalues of similarity/n) (Friedman & Dieng 2022, arXiv:2210.02410).
     """
     if len(similarity) == 0:
         return 0.0
