@@ -100,7 +100,7 @@ class Box:
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             raise SandboxError(f"the sandbox {self.name} did not start: {error or type(error).__name__}") from error
         if "refused" in greeting:
-            raise SandboxError(f"the sandbox {self.name} could not be built: {greeting['refused']}")
+            raise SandboxError(f"the sandbox {self.name} could not be set up: {greeting['refused']}")
         self.python_version = tuple(int(part) for part in str(greeting["ok"]).split(".")[:2])
         return greeting
 

@@ -207,7 +207,7 @@ def sweep() -> None:
                 folder.rmdir()
                 removed.append(str(folder))
     if removed:
-        log.info("Removed what a killed process had left behind: %s.", ", ".join(removed))
+        log.info("Removed cgroups and folders that a killed process had left behind: %s.", ", ".join(removed))
 
 
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:

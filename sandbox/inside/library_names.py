@@ -112,7 +112,7 @@ def assertions_in(open_names: set[str]) -> dict[str, Any]:
     testing = _import("numpy.testing")
     unknown = sorted(name for name in assertions if not hasattr(testing, name))
     if unknown:
-        raise UnknownLibrary(f"the tests use the function {unknown[0]!r}, but they do not define it")
+        raise UnknownLibrary(f"the tests use the function {unknown[0]!r}, but neither they nor numpy.testing define it")
     return {name: getattr(testing, name) for name in assertions}
 
 

@@ -64,7 +64,7 @@ def encode(
     if value is None or kind is bool or kind is str:
         return value
     if depth <= 0:
-        raise NotPlain("nested too deep")
+        raise NotPlain("the value is nested too deep")
     if first is not None and kind not in _EXACT:
         form = first(value)
         if form is not None:

@@ -78,7 +78,9 @@ def evaluators(sources: str, names: Collection[str]) -> dict[str, Callable[..., 
                 raise Refused(f"the tests call {name} with an object that is not text; the program could forge it")
             written = isinstance(source, str) and (source in sources or repr(source)[1:-1] in sources)
             if isinstance(source, str) and not written and not (name == "eval" and is_harmless(source, callables)):
-                raise Refused(f"the tests call {name} with a text that they do not contain")
+                raise Refused(
+                    f"the tests call {name} with a text that is not part of the tests; the program could forge it"
+                )
             return evaluate(source, *args, **kwargs)
 
         return call

@@ -130,7 +130,7 @@ def polynomial(node: ast.AST, variable: str) -> list[Fraction]:
 
 def _product(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:
     if len(left) + len(right) > 8:
-        raise ValueError("the degree of the polynomial is above 6")
+        raise ValueError("the degree of the polynomial is above 6, which is the largest supported degree")
     result = [Fraction(0)] * (len(left) + len(right) - 1)
     for i, a in enumerate(left):
         for j, b in enumerate(right):

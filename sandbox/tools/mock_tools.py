@@ -135,7 +135,7 @@ class MockTools:
         if len(_json(dict(arguments))) > MAX_ARGUMENT_CHARS:
             return _error("invalid_arguments", f"{name}: the arguments are longer than {MAX_ARGUMENT_CHARS}", "refused")
         if self._fault_due(name, arguments):
-            return _error("rate_limit", f"{name}: too many requests, try again", "deterministic")
+            return _error("rate_limit", f"{name}: too many requests; try again", "deterministic")
         result = await self._answer(function, arguments)
         self._episode.append({"tool": name, "arguments": dict(arguments), "result": result.content[:2000]})
         return result
@@ -176,7 +176,7 @@ class MockTools:
         except ToolFailure as failure:
             result = _error(failure.kind, str(failure), _source(failure, "deterministic"))
         except (ArithmeticError, ValueError) as error:  # for example a number that is too large for a float
-            result = _error("invalid", f"the arguments have no result: {error}", "deterministic")
+            result = _error("invalid", f"the tool has no result for these arguments: {error}", "deterministic")
         if before is not None:
             self.world.restore(before)  # undo the changes of a failed call
         return result

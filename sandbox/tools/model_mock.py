@@ -56,7 +56,7 @@ async def played(
     )
     (drawn,) = await sampler.draw(request)
     if isinstance(drawn, ProviderError):
-        raise ToolBroken(f"{function['name']} cannot be reached just now")
+        raise ToolBroken(f"{function['name']} cannot be reached at the moment")
     result = mended_json(drawn.text)
     if result is None:
         raise ToolBroken(f"{function['name']} gave a malformed answer")

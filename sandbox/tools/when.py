@@ -15,7 +15,7 @@ def parse_day(text: str) -> date:
     try:
         return datetime.fromisoformat(text.strip()).date()
     except ValueError:
-        raise ToolFailure("invalid", f"{text!r} is no ISO date; write YYYY-MM-DD") from None
+        raise ToolFailure("invalid", f"{text!r} is not an ISO date; write YYYY-MM-DD") from None
 
 
 def parse_time(text: str) -> datetime:
@@ -26,7 +26,7 @@ def parse_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip().replace("Z", "")).replace(tzinfo=None)
     except ValueError:
-        raise ToolFailure("invalid", f"{text!r} is no ISO date and time; write YYYY-MM-DDTHH:MM") from None
+        raise ToolFailure("invalid", f"{text!r} is not an ISO date and time; write YYYY-MM-DDTHH:MM") from None
 
 
 def format_time(moment: datetime) -> str:

@@ -73,7 +73,7 @@ def test_a_kernel_without_landlock_is_accepted_for_such_a_runtime_only(engine: A
     if other_kernel:
         assert asyncio.run(run()) == "42 42"
     else:
-        with pytest.raises(SandboxError, match=r"could not be built: .*Function not implemented"):
+        with pytest.raises(SandboxError, match=r"could not be set up: .*Function not implemented"):
             asyncio.run(run())
 
 

@@ -28,7 +28,7 @@ def decode_vin(world: World, vin: str) -> Result:
     """Decode a vehicle identification number (VIN): maker, region, model year, and whether the check digit is right."""
     text = vin.strip().upper()
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{17}", text):
-        raise ToolFailure("invalid", f"{vin!r} is no VIN; one has 17 letters and digits without I, O and Q")
+        raise ToolFailure("invalid", f"{vin!r} is not a VIN; a VIN has 17 letters and digits without I, O and Q")
     total = sum(w * (int(c) if c.isdigit() else _VALUES[c]) for w, c in zip(_WEIGHTS, text, strict=True))
     year = _YEARS.find(text[9])
     old = text[6].isdigit()  # a digit in position 7 means a model year before 2010
@@ -54,7 +54,7 @@ def decode_vin(world: World, vin: str) -> Result:
 def recalls(world: World, make: str, model: str, year: int) -> Result:
     """List the recalls of a car model and year, with campaign number, component and remedy."""
     if not plain(make) or not plain(model) or not 1950 <= year <= 2027:
-        raise ToolFailure("invalid", "make and model are needed, and a year from 1950 to 2027")
+        raise ToolFailure("invalid", "make and model must not be empty, and year must be from 1950 to 2027")
     chance = world.chance("recalls", plain(make), plain(model), year)
     parts = ["air bag", "brake line", "seat belt", "fuel pump", "software", "door latch"]
     return {
@@ -96,7 +96,7 @@ def validate_iban(world: World, iban: str) -> Result:
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{6,30}", text):
         reason = "it does not have the form of an IBAN"
     elif text[:2] in _IBAN_LENGTHS and len(text) != _IBAN_LENGTHS[text[:2]]:
-        reason = f"an IBAN of {text[:2]} has {_IBAN_LENGTHS[text[:2]]} characters, this one {len(text)}"
+        reason = f"an IBAN of {text[:2]} has {_IBAN_LENGTHS[text[:2]]} characters; this one has {len(text)}"
     elif int("".join(str(int(character, 36)) for character in text[4:] + text[:4])) % 97 != 1:
         reason = "the check digits are wrong"
     country = COUNTRIES[text[:2]].name if text[:2] in COUNTRIES else None

@@ -48,7 +48,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(city.timezone if city and "/" not in name else name.strip())
     except (KeyError, ValueError, OSError):
-        raise ToolFailure("not_found", f"there is no time zone {name!r}; name one as 'Europe/Oslo'") from None
+        raise ToolFailure("not_found", f"there is no time zone {name!r}; write it as in 'Europe/Oslo'") from None
 
 
 @tool(
@@ -94,12 +94,12 @@ def _shifted(day: date, days: int, months: int) -> date:
     month = day.month - 1 + months
     year, month = day.year + month // 12, month % 12 + 1
     if not 1 <= year <= 9998 or abs(days) > 1_000_000:
-        raise ToolFailure("invalid", "the date leaves the calendar")
+        raise ToolFailure("invalid", "the resulting date is outside the years 1 to 9998")
     day = date(year, month, min(day.day, calendar.monthrange(year, month)[1]))
     try:
         return day + timedelta(days=days)
     except OverflowError:
-        raise ToolFailure("invalid", "the date leaves the calendar") from None
+        raise ToolFailure("invalid", "the resulting date is outside the years 1 to 9998") from None
 
 
 @tool(
@@ -203,7 +203,7 @@ def business_days(world: World, start: Date, end: Date, country: str | None = No
     """
     first, last = parse_day(start), parse_day(end)
     if not 0 <= (last - first).days <= 4000:
-        raise ToolFailure("invalid", "end must follow start, by at most 4000 days")
+        raise ToolFailure("invalid", "end must be after start, by at most 4000 days")
     free: dict[date, str] = {}
     if country:
         code = country_named(country).code
@@ -318,7 +318,9 @@ def update_event(world: World, event_id: str, changes: dict) -> Result:
     event = _event(world, event_id)
     unknown = sorted(set(changes) - {"title", "start", "end", "attendees"})
     if unknown or not changes:
-        raise ToolFailure("invalid", f"changes may name title, start, end and attendees; found {unknown or 'nothing'}")
+        raise ToolFailure(
+            "invalid", f"changes may contain title, start, end and attendees; found {unknown or 'nothing'}"
+        )
     for name in ("start", "end"):
         if name in changes:
             changes = changes | {name: format_time(parse_time(str(changes[name])))}
@@ -326,7 +328,7 @@ def update_event(world: World, event_id: str, changes: dict) -> Result:
     if not isinstance(attendees, list) or not all(
         isinstance(value, str) for value in [*attendees, changes.get("title", "")]
     ):
-        raise ToolFailure("invalid", "title is a text, attendees a list of texts")
+        raise ToolFailure("invalid", "title must be a string, and attendees a list of strings")
     event |= changes
     if event["end"] <= event["start"]:
         raise ToolFailure("invalid", "the event would end before it starts")
@@ -362,7 +364,7 @@ def find_free_slot(world: World, attendees: list[str], duration_min: int, from_:
     """
     at, last = parse_time(from_), parse_time(to)
     if not 5 <= duration_min <= 480 or not timedelta() <= last - at <= timedelta(days=92):
-        raise ToolFailure("invalid", "duration_min goes from 5 to 480, and the search covers at most 92 days")
+        raise ToolFailure("invalid", "duration_min must be from 5 to 480, and the search must cover at most 92 days")
     length, wanted = timedelta(minutes=duration_min), {name.strip().lower() for name in attendees}
     taken = [
         (parse_time(event["start"]), parse_time(event["end"]))
@@ -376,7 +378,7 @@ def find_free_slot(world: World, attendees: list[str], duration_min: int, from_:
         if inside and all(end <= start or at >= stop for start, stop in taken):
             return {"start": format_time(at), "end": format_time(end)}
         at += timedelta(minutes=15)
-    raise ToolFailure("not_found", "there is no free slot of that length in that time")
+    raise ToolFailure("not_found", "there is no free slot of this duration in this period")
 
 
 @tool(
@@ -391,7 +393,7 @@ def create_reminder(world: World, text: str, when: DateTime) -> Result:
     """Set a reminder for a time in the future. Returns the reminder with its id."""
     moment = parse_time(when)
     if moment.replace(tzinfo=UTC) <= world.now:
-        raise ToolFailure("invalid", f"{when} has passed; it is {format_time(world.now)}")
+        raise ToolFailure("invalid", f"{when} has passed; it is now {format_time(world.now)}")
     key = world.new_key("reminders", "REM-")
     world["reminders"][key] = {"reminder_id": key, "text": text, "when": format_time(moment)}
     return world["reminders"][key]

@@ -140,7 +140,7 @@ def query(world: World, sql: str) -> Result:
         connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
         cursor = connection.execute(sql)
         if cursor.description is None:
-            raise ToolFailure("denied", "only queries that read are run; use db.insert, db.update or db.delete")
+            raise ToolFailure("denied", "db.query only reads; to change rows, use db.insert, db.update or db.delete")
         rows = cursor.fetchmany(MAX_ROWS + 1)
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         reason = "the query takes too long" if "interrupted" in str(error) else str(error)[:200]
@@ -225,7 +225,7 @@ def update(world: World, table: str, where: dict, values: dict) -> Result:
     `values` contains the new values by column. `where` must not be empty, and an id cannot be changed.
     """
     if not where or "id" in values:
-        raise ToolFailure("denied", "where must name a column, and an id cannot be changed")
+        raise ToolFailure("denied", "where must contain at least one column, and values must not contain id")
     _typed(table, values)
     chosen = _chosen(world, table, where)
     for row in chosen.values():
@@ -247,7 +247,9 @@ def delete(world: World, table: str, where: dict) -> Result:
     `where` must not be empty.
     """
     if not where:
-        raise ToolFailure("denied", "where is empty, and all rows are not deleted at once")
+        raise ToolFailure(
+            "denied", "where is empty; expected at least one column, because db.delete never deletes all rows at once"
+        )
     chosen = _chosen(world, table, where)
     for key in chosen:
         del world["db"][key]
@@ -300,6 +302,9 @@ def kv_set(world: World, key: str, value: str, ttl: int | None = None) -> Result
     The time to live (ttl) is in seconds. It is stored, but the key never expires.
     """
     if not key or len(key) > 200 or len(value) > 100_000 or (ttl is not None and ttl < 1):
-        raise ToolFailure("invalid", "a key has 1 to 200 characters, a value up to 100000, a ttl at least a second")
+        raise ToolFailure(
+            "invalid",
+            "key must have 1 to 200 characters, value at most 100000 characters, and ttl must be at least 1 second",
+        )
     world["kv"][key] = {"value": value, "ttl": ttl}
     return {"key": key, "value": value, "ttl": ttl}

@@ -66,13 +66,13 @@ def _is_folder(world: World, path: str) -> bool:
 def _writable(path: str) -> str:
     where = _path(path)
     if not where.startswith(("/home/user/", "/tmp/")):
-        raise ToolFailure("denied", f"{where} may not be changed; /home/user and /tmp may")
+        raise ToolFailure("denied", f"{where} cannot be changed; only files below /home/user and /tmp can")
     return where
 
 
 def _put(world: World, where: str, content: str) -> Result:
     if len(content) > MAX_CHARS:
-        raise ToolFailure("invalid", f"a file holds at most {MAX_CHARS} characters")
+        raise ToolFailure("invalid", f"a file can have at most {MAX_CHARS} characters")
     if _is_folder(world, where):
         raise ToolFailure("conflict", f"{where} is a folder")
     world["files"][where] = {"content": content, "modified": world.now.strftime("%Y-%m-%dT%H:%M")}
@@ -215,7 +215,7 @@ def search(world: World, pattern: str, path: str = "/") -> Result:
 
 def _fits(pattern: str, name: str) -> bool:
     if pattern.count("*") > 4:
-        raise ToolFailure("invalid", "a pattern may hold at most four *")
+        raise ToolFailure("invalid", "a pattern can contain at most four *")
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
@@ -281,7 +281,7 @@ def query_csv(world: World, path: str, columns: list[str] | None = None, where: 
     if where.strip():
         match = _WHERE.match(where[:300])
         if not match or match.group(1) not in header:
-            raise ToolFailure("invalid", f"{where!r} is not a condition; write one as 'units > 50'")
+            raise ToolFailure("invalid", f"{where!r} is not a condition; write it as in 'units > 50'")
         at, operator, value = header.index(match.group(1)), match.group(2), match.group(3).strip()
         body = [row for row in body if _holds(row[at], operator, value)]
     names = columns or header
@@ -318,7 +318,7 @@ def get_json(world: World, path: str, pointer: str) -> Result:
     try:
         value = json.loads(_content(world, path))
     except (ValueError, RecursionError):
-        raise ToolFailure("invalid", f"{_path(path)} holds no JSON") from None
+        raise ToolFailure("invalid", f"{_path(path)} does not contain JSON") from None
     for part in pointer.strip().lstrip("/").split("/") if pointer.strip("/ ") else ():
         key = part.replace("~1", "/").replace("~0", "~")
         try:

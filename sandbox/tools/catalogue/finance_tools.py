@@ -91,7 +91,7 @@ def _close(world: World, symbol: str, day: Day) -> float:
 def _past(world: World, text: str) -> Day:
     day = parse_day(text)
     if not world.now.date() - timedelta(days=9000) <= day <= world.now.date():
-        raise ToolFailure("invalid", f"{text} is not within the history, which ends {world.now.date().isoformat()}")
+        raise ToolFailure("invalid", f"{text} is outside the price history, which ends {world.now.date().isoformat()}")
     return day
 
 
@@ -135,7 +135,7 @@ def history(
     key, first, last = _stock(symbol), _past(world, from_), _past(world, to)
     step = {"daily": 1, "weekly": 7, "monthly": 30}[interval]
     if last < first or (last - first).days // step > 400:
-        raise ToolFailure("invalid", "to must follow from, by at most 400 intervals")
+        raise ToolFailure("invalid", "to must be after from, by at most 400 intervals")
     days = [first + timedelta(days=ahead) for ahead in range(0, (last - first).days + 1, step)]
     traded = [day for day in days if step > 1 or day.weekday() < 5]
     prices = [{"date": day.isoformat(), "close": _close(world, key, day)} for day in traded]
@@ -396,7 +396,7 @@ def transfer(world: World, from_: str, to: str, amount: float, currency: Currenc
     """
     source, target = _account(world, from_), _account(world, to)
     if source is target or amount <= 0:
-        raise ToolFailure("invalid", "a transfer needs two accounts and an amount above 0")
+        raise ToolFailure("invalid", "a transfer needs two different accounts and an amount above 0")
     if currency.upper() != source["currency"]:
         raise ToolFailure("invalid", f"{from_} is held in {source['currency']}, not in {currency.upper()}")
     if amount > source["balance"]:
@@ -438,7 +438,7 @@ def amortize(world: World, principal: float, annual_rate: float, months: int) ->
     The annual rate is in per cent.
     """
     if principal <= 0 or not 0 <= annual_rate <= 100 or not 1 <= months <= 1200:
-        raise ToolFailure("invalid", "principal is above 0, annual_rate from 0 to 100, months from 1 to 1200")
+        raise ToolFailure("invalid", "principal must be above 0, annual_rate from 0 to 100, and months from 1 to 1200")
     rate = annual_rate / 1200
     payment = principal * rate / (1 - (1 + rate) ** -months) if rate else principal / months
     total = payment * months
@@ -472,7 +472,7 @@ def tax(world: World, income: float, country: str, year: int) -> Result:
     """
     place = country_named(country)
     if income < 0 or not 2000 <= year <= 2100:
-        raise ToolFailure("invalid", "income is at least 0, year from 2000 to 2100")
+        raise ToolFailure("invalid", "income must be at least 0, and year from 2000 to 2100")
     due, low = 0.0, 0.0
     for high, rate in _BANDS.get(place.code, ((math.inf, 28),)):
         due += max(0.0, min(income, high) - low) * rate / 100

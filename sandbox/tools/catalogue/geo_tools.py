@@ -109,7 +109,7 @@ def route(world: World, origin: str, destination: str, mode: Mode = "driving") -
         raise ToolFailure("invalid", "origin and destination are the same place")
     air = distance_km(first, second)
     if air > 3500:
-        raise ToolFailure("not_found", f"there is no way by land from {first.name} to {second.name}")
+        raise ToolFailure("not_found", f"there is no land route from {first.name} to {second.name}")
     km = round(air * 1.27, 1)
     return {
         "origin": first.label,
@@ -217,7 +217,7 @@ def ip_lookup(world: World, ip: str) -> Result:
     try:
         address = ipaddress.ip_address(ip.strip())
     except ValueError:
-        raise ToolFailure("invalid", f"{ip!r} is no IP address") from None
+        raise ToolFailure("invalid", f"{ip!r} is not an IP address") from None
     answer = {
         "ip": str(address),
         "version": address.version,

@@ -39,7 +39,7 @@ def _appointments(chance: Seeded) -> Table:
 def bmi(world: World, height_cm: float, weight_kg: float) -> Result:
     """Calculate the body mass index and its category as defined by the World Health Organization."""
     if not 40 <= height_cm <= 280 or not 2 <= weight_kg <= 500:
-        raise ToolFailure("invalid", "height_cm goes from 40 to 280, weight_kg from 2 to 500")
+        raise ToolFailure("invalid", "height_cm must be from 40 to 280, and weight_kg from 2 to 500")
     value = round(weight_kg / (height_cm / 100) ** 2, 1)
     limits = ((18.5, "underweight"), (25.0, "normal"), (30.0, "overweight"), (float("inf"), "obese"))
     return {"bmi": value, "category": next(name for limit, name in limits if value < limit)}
@@ -66,7 +66,7 @@ def calories_burned(world: World, activity: str, minutes: int, weight_kg: float)
     if name not in _EFFORT:
         raise ToolFailure("not_found", f"there is no activity {activity!r}; there are {', '.join(_EFFORT)}")
     if not 1 <= minutes <= 1440 or not 2 <= weight_kg <= 500:
-        raise ToolFailure("invalid", "minutes goes from 1 to 1440, weight_kg from 2 to 500")
+        raise ToolFailure("invalid", "minutes must be from 1 to 1440, and weight_kg from 2 to 500")
     return {"activity": name, "minutes": minutes, "kcal": round(_EFFORT[name] * weight_kg * minutes / 60)}
 
 
@@ -116,10 +116,10 @@ def book_appointment(world: World, provider: str, dt: DateTime) -> Result:
     """Book an appointment with a doctor or another provider. It is booked for the user USR-1001."""
     moment = parse_time(dt)
     if not provider.strip() or moment <= world.now.replace(tzinfo=None):
-        raise ToolFailure("invalid", f"the provider is empty, or {dt} has passed")
+        raise ToolFailure("invalid", f"provider is empty, or {dt} has passed")
     for other in world["appointments"].values():
         if plain(other["provider"]) == plain(provider) and other["time"] == format_time(moment):
-            raise ToolFailure("conflict", f"{provider} is taken at {dt}")
+            raise ToolFailure("conflict", f"{provider} has another appointment at {dt}")
     key = world.new_key("appointments", "APT-")
     booked = {"appointment_id": key, "user_id": "USR-1001", "provider": provider.strip(), "time": format_time(moment)}
     world["appointments"][key] = booked

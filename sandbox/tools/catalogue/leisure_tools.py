@@ -86,7 +86,7 @@ def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> Resul
         raise ToolFailure("not_found", f"there is no restaurant {restaurant_id!r}; take an id from restaurants.search")
     moment = parse_time(dt)
     if not 11 <= moment.hour <= 22 or moment <= world.now.replace(tzinfo=None):
-        raise ToolFailure("invalid", f"{dt} is past or outside the opening hours, 11 to 22")
+        raise ToolFailure("invalid", f"{dt} has passed or is outside the opening hours, 11:00 to 22:59")
     if not 1 <= party <= 12:
         raise ToolFailure("denied", f"a table has 1 to 12 seats, not {party}")
     key = world.new_key("reservations", "RSV-")
@@ -213,7 +213,7 @@ def movies(world: World, title: str, year: int | None = None) -> Result:
     """Search films by part of the title, director or genre, and by year."""
     sought = plain(title)
     if not sought and year is None:
-        raise ToolFailure("invalid", "title is empty and no year is given")
+        raise ToolFailure("invalid", "title is empty, and no year is given")
     movies = [
         {"title": name, "year": made, "director": director, "genre": genre, "rating": rating}
         for name, made, director, genre, rating in _FILMS
@@ -375,7 +375,9 @@ def roll_dice(world: World, notation: str, seed: int = 0) -> Result:
     match = re.fullmatch(r"\s*(\d{0,3})d(\d{1,4})\s*([+-]\s*\d{1,5})?\s*", notation.lower())
     count, sides = (int(match.group(1) or 1), int(match.group(2))) if match else (0, 0)
     if match is None or not 1 <= count <= 100 or sides < 2:
-        raise ToolFailure("invalid", f"{notation!r} is not a dice notation; write dice as 2d6+3, at most 100")
+        raise ToolFailure(
+            "invalid", f"{notation!r} is not a dice notation; write it as in 2d6+3, with at most 100 dice"
+        )
     chance = world.chance("dice", notation, seed)
     rolls = [chance.integer(1, sides) for _ in range(count)]
     return {"notation": notation, "rolls": rolls, "total": sum(rolls) + int((match.group(3) or "0").replace(" ", ""))}

@@ -123,7 +123,9 @@ def matrix(
     """Calculate with matrices of at most 12 by 12: add, subtract, multiply, transpose, determinant or inverse."""
     for given in (a, b or [[0.0]]):
         if not given or len(given) > 12 or not 0 < len(given[0]) <= 12 or len({len(row) for row in given}) != 1:
-            raise ToolFailure("invalid", "a matrix needs 1 to 12 rows of one length of 1 to 12")
+            raise ToolFailure(
+                "invalid", "a matrix must have 1 to 12 rows, and all rows must have the same length from 1 to 12"
+            )
     if op == "transpose":
         return {"op": op, "result": [list(row) for row in zip(*a, strict=True)]}
     if op in ("determinant", "inverse"):
@@ -134,7 +136,7 @@ def matrix(
             raise ToolFailure("invalid", "the matrix is singular")
         return {"op": op, "result": [[rounded_number(float(value)) for value in row] for row in inverse]}
     if b is None:
-        raise ToolFailure("invalid", f"{op} needs a second matrix b")
+        raise ToolFailure("invalid", f"{op} needs a second matrix, b")
     if op == "multiply":
         if len(a[0]) != len(b):
             raise ToolFailure("invalid", f"a has {len(a[0])} columns and b {len(b)} rows; they must be equal")
@@ -190,7 +192,7 @@ def prime_factors(world: World, n: int) -> Result:
 def gcd_lcm(world: World, values: list[int]) -> Result:
     """Calculate the greatest common divisor and the least common multiple of whole numbers."""
     if not values or not any(values) or len(values) > 100 or any(abs(value) > 10**9 for value in values):
-        raise ToolFailure("invalid", "values needs 1 to 100 whole numbers up to 10^9, not all zero")
+        raise ToolFailure("invalid", "values must contain 1 to 100 whole numbers up to 10^9, which are not all zero")
     multiple = math.lcm(*values)
     if multiple >= 2**63:
         raise ToolFailure("invalid", "the least common multiple is too large")
@@ -207,7 +209,7 @@ def gcd_lcm(world: World, values: list[int]) -> Result:
 def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -> Result:
     """Count the ways to choose k of n items, with order (perm) or without order (comb)."""
     if not 0 <= k <= n <= 1000:
-        raise ToolFailure("invalid", "0 <= k <= n <= 1000 is needed")
+        raise ToolFailure("invalid", "expected 0 <= k <= n <= 1000")
     count = math.perm(n, k) if kind == "perm" else math.comb(n, k)
     if count >= 2**63:
         raise ToolFailure("invalid", "the count is too large")
@@ -393,6 +395,8 @@ def compound_interest(world: World, principal: float, rate: float, years: float,
     The rate is in per cent per year. Interest is added `per_year` times per year.
     """
     if principal <= 0 or years < 0 or years > 200 or per_year < 1 or not -100 < rate <= 1000:
-        raise ToolFailure("invalid", "principal and per_year must be positive, years from 0 to 200, rate above -100")
+        raise ToolFailure(
+            "invalid", "principal and per_year must be positive, years from 0 to 200, and rate above -100"
+        )
     final = principal * (1 + rate / 100 / per_year) ** (per_year * years)
     return {"final_amount": round(final, 2), "interest": round(final - principal, 2)}

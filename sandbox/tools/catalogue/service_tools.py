@@ -120,7 +120,7 @@ def resolve_ticket(world: World, ticket_id: str, note: str) -> Result:
     """Resolve an open support ticket and store a note in it. Returns the ticket."""
     ticket = existing(world, "tickets", ticket_id, "ticket")
     if ticket["status"] == "resolved":
-        raise ToolFailure("conflict", f"ticket {ticket_id} is resolved already")
+        raise ToolFailure("conflict", f"ticket {ticket_id} has already been resolved")
     ticket |= {"status": "resolved", "note": note}
     return ticket
 

@@ -302,7 +302,8 @@ def cancel_order(world: World, order_id: str, reason: str = "") -> Result:
     order = _order(world, order_id)
     if order["status"] != "processing":
         raise ToolFailure(
-            "conflict", f"order {order['order_id']} is {order['status']}; only one in processing is cancelled"
+            "conflict",
+            f"order {order['order_id']} is {order['status']}; only an order in status processing can be cancelled",
         )
     order |= {"status": "cancelled", "reason": reason or None}
     for item in order["items"]:
@@ -323,7 +324,7 @@ def return_items(world: World, order_id: str, items: list[str]) -> Result:
     order = _order(world, order_id)
     if order["status"] != "delivered":
         raise ToolFailure(
-            "conflict", f"order {order['order_id']} is {order['status']}; only a delivered one is returned"
+            "conflict", f"order {order['order_id']} is {order['status']}; only a delivered order can be returned"
         )
     held = {item["product_id"] for item in order["items"]} - set(order["returned"])
     wrong = [item for item in items if item not in held]

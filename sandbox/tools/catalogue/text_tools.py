@@ -245,7 +245,7 @@ def base64_text(world: World, text: str, direction: Literal["encode", "decode"])
     try:
         return {"result": base64.b64decode(text.strip(), validate=True).decode()}
     except (binascii.Error, ValueError):
-        raise ToolFailure("invalid", "the text is not Base64 of a text") from None
+        raise ToolFailure("invalid", "the text is not valid Base64, or does not decode to text") from None
 
 
 @tool(

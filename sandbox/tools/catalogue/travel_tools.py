@@ -56,7 +56,9 @@ def _ahead(world: World, text: str) -> Day:
     day = parse_day(text)
     if not 0 <= (day - world.now.date()).days <= 400:
         today = world.now.date().isoformat()
-        raise ToolFailure("invalid", f"{text} cannot be booked; it is {today}, and bookings go 400 days ahead")
+        raise ToolFailure(
+            "invalid", f"{text} cannot be booked; it is {today}, and bookings are possible for the next 400 days"
+        )
     return day
 
 
@@ -149,7 +151,7 @@ def flight_status(world: World, flight_no: str, date: Date) -> Result:
     """Get the status of a flight: on time or delayed, the delay in minutes, the gate and the terminal."""
     name, day = flight_no.replace(" ", "").upper(), parse_day(date)
     if not (2 <= len(name) <= 7 and name[:2].isalnum() and name[2:].isdigit()):
-        raise ToolFailure("invalid", f"{flight_no!r} is not a flight number; write one as NA101")
+        raise ToolFailure("invalid", f"{flight_no!r} is not a flight number; write it as in NA101")
     chance = world.chance("status", name, day.isoformat())
     delay = chance.integer(10, 180) if chance.chance(0.3) else 0
     return {
@@ -211,7 +213,7 @@ def book_flight(world: World, flight_id: str, passengers: list[dict]) -> Result:
     """
     flight = _offered(world, flight_id)
     if not passengers or not all(isinstance(someone.get("name"), str) and someone["name"] for someone in passengers):
-        raise ToolFailure("invalid", "passengers needs at least one, each with a name")
+        raise ToolFailure("invalid", "passengers must contain at least one passenger, and each needs a name")
     return _book(world, "flight", flight["flight_id"], flight["price"] * len(passengers), {"passengers": passengers})
 
 
