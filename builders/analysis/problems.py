@@ -86,7 +86,10 @@ def missing_reward_share(figures: RunFigures) -> float:
 
 
 def remedy_of_missing(figures: RunFigures) -> str:
-    """Return how to get the missing answers. A request that was refused because of its content is not sent again."""
+    """Return how to get the missing answers.
+
+    The same command does not repeat a request that the service refused because of its content.
+    """
     if set(figures.totals.failures) <= {PermanentRefusal.__name__}:
         return (
             "The service refused all these requests, and the same command does not send them again. "

@@ -60,7 +60,7 @@ def west_of_n(
     """Yield at most one pair: the best against the worst of n, if the reward is confident (arXiv:2401.12086).
 
     The confidence is the Bradley–Terry probability 1 / (1 + exp(−margin / ``scale``)). ``scale`` is the difference of
-    scores that counts as one logit: 1 for a reward model, smaller for a judge whose grades are from 0 to 1.
+    scores that counts as one logit. It is 1 for a reward model, and smaller for a judge whose grades are from 0 to 1.
     """
     pairs = [pair for pair in _scored_pairs(judged, rules) if _probability(margin_of(pair) / scale) >= confidence]
     yield from first_pairs(pairs, lambda pair: _order(pair, score_of), 1, "west_of_n")

@@ -110,9 +110,9 @@ def length_balanced(
 ) -> Iterator[Pair]:
     """Yield random pairs of equal length first, then pairs whose chosen side is alternately longer and shorter.
 
-    Pairs of unequal length are used only if a query has both directions: a pass that is longer than a fail, and a pass
-    that is shorter than a fail. ``seed`` and the texts decide which direction is first. A query with only one direction
-    gives no such pairs, because they would teach a preference for length.
+    Pairs of unequal length are used only if a query has both directions. It then has a pass that is longer than a fail,
+    and a pass that is shorter than a fail. ``seed`` and the texts decide which direction is first. A query with only
+    one direction gives no such pairs, because they would teach a preference for length.
     """
     pairs = shuffled(_candidate_pairs(judged, rules), seed)
     longer = [pair for pair in pairs if length_of(pair[0]) > length_of(pair[1])]

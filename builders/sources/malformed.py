@@ -22,7 +22,7 @@ class Malformed:
     Only single-turn queries that have a reference answer and no tools are used; ``skipped`` counts the others. A
     corrupted query has the id ``<id>#<kind>``, the kind as its split, and no reference answer.
 
-    Keys of ``metadata``: ``posed`` is ``well`` or the kind, ``flaw`` describes the error, ``symbol`` is the undefined
+    In ``metadata``, ``posed`` is ``well`` or the kind, and ``flaw`` describes the error. ``symbol`` is the undefined
     letter, and ``origin`` is the id of the original problem.
 
     ``well_posed=False`` leaves out the original problems; then the rate of false refusals cannot be measured. A

@@ -108,8 +108,8 @@ def _signature(text_tokens: Sequence[str]) -> np.ndarray:
 def _banding(near: float) -> tuple[int, int]:
     """Return (number of bands, hashes per band) for the similarity ``near``.
 
-    The choice finds too many candidates rather than too few, because each candidate is compared again later. Raises
-    ``ConfigError`` if the package datasketch is not installed.
+    With these numbers, the search finds more prompts than necessary, so that it misses few. Each prompt is compared
+    again later. Raises ``ConfigError`` if the package datasketch is not installed.
     """
     try:
         from datasketch import MinHashLSH

@@ -98,9 +98,9 @@ def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPL
 def knee(xs: Sequence[float], ys: Sequence[float]) -> float | None:
     """Return the x of the curve's knee: the point farthest above the line from the first point to the last.
 
-    The x axis is logarithmic, and both axes are scaled to 0…1. There is no knee (None) if the curve has fewer than
-    three points, does not rise from its first to its last point, or is nowhere ``KNEE_HEIGHT`` above the line: then
-    more samples help at the end as much as at the beginning.
+    The x axis is logarithmic, and both axes are scaled to 0…1. Returns None if the curve has fewer than three points,
+    or does not rise from its first to its last point. Returns None also if no point is ``KNEE_HEIGHT`` above the line:
+    more samples then help as much at the end as at the beginning.
     """
     if len(xs) < 3 or ys[-1] <= ys[0]:
         return None
