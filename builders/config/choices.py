@@ -11,7 +11,7 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -207,18 +207,23 @@ def _in_folder(group: str, folder: Path, origin: str) -> list[Choice]:
 
 
 def _installed(group: str) -> list[Choice]:
-    return _entry_points(ENTRY_POINTS[group], group, tuple(sys.path))
+    return _entry_points(tuple(sys.path))[group]
 
 
-@functools.lru_cache(maxsize=64)
-def _entry_points(name: str, group: str, path: tuple[str, ...]) -> list[Choice]:
-    """Return the choices of the entry point group ``name``. ``path`` is ``sys.path``; it is part of the cache key."""
+@functools.lru_cache(maxsize=8)
+def _entry_points(path: tuple[str, ...]) -> Mapping[str, list[Choice]]:
+    """Return the choices of installed packages, by group. ``path`` is ``sys.path``; it is part of the cache key.
+
+    Each call of ``entry_points`` reads the files of all installed packages, so it is called once for all groups.
+    """
     from importlib.metadata import entry_points
 
-    found = []
-    for point in entry_points(group=name):
-        package = point.dist.name if point.dist else point.module
-        found.append(Choice(group, point.name, f"package {package}", target=f"{point.module}.{point.attr}"))
+    installed = entry_points()
+    found: dict[str, list[Choice]] = {group: [] for group in ENTRY_POINTS}
+    for group, name in ENTRY_POINTS.items():
+        for point in installed.select(group=name):
+            package = point.dist.name if point.dist else point.module
+            found[group].append(Choice(group, point.name, f"package {package}", target=f"{point.module}.{point.attr}"))
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bestofn.builders.config.choices import Constructor
+from bestofn.builders.config.exact_types import has_exact_type
 from bestofn.builders.config.expected import expected_value
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.redaction.secrets import redacted
@@ -23,7 +24,7 @@ def checked(value: Any, hint: Any, where: str) -> Any:
 
     Raises ``ConfigError`` if the conversion fails; the message contains the key ``where``.
     """
-    if hint is Any or hint is None or (value is None and is_optional(hint)):
+    if hint is None or (value is None and is_optional(hint)) or has_exact_type(value, hint):
         return value
     from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError

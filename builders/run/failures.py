@@ -6,60 +6,52 @@ journal answers all requests that succeeded, so only the failed requests are sen
 
 from __future__ import annotations
 
-import importlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bestofn.builders.arrow_types import Table
 from bestofn.builders.errors import may_be_retried, names_failed_request
 from bestofn.builders.protocols import Stage
+from bestofn.builders.records import JsonObject, Row
 
 
-def failures(table: Table, stages: Sequence[Stage]) -> dict[str, int]:
+def failures(rows: Sequence[Row], stages: Sequence[Stage]) -> dict[str, int]:
     """Return stage name -> number of candidates that failed in this stage and may succeed in a later run.
 
-    ``table`` has the columns that ``stages`` added. Stages without such failures are left out.
+    ``rows`` are nested rows with the columns that ``stages`` added. Stages without such failures are left out.
     """
-    columns = [(stage.name, column) for stage in stages for column in stage.adds if column in COUNTS]
-    counts = {stage: COUNTS[column](table) for stage, column in columns}
+    columns = [(stage.name, column) for stage in stages for column in stage.adds if column in HAS_FAILED]
+    counts = {stage: sum(map(HAS_FAILED[column], _entries(rows, column))) for stage, column in columns}
     return {stage: count for stage, count in counts.items() if count}
 
 
-def _failed_requests(table: Table) -> int:
-    """Return the number of candidates with a provider error that is not permanent."""
-    errors = _fields(table, "candidates", "error")["error"]
-    return sum(bool(error) and may_be_retried(error) for error in errors)
+def _entries(rows: Sequence[Row], column: str) -> Iterator[JsonObject]:
+    """Return the entries of ``column`` in all rows: one per candidate."""
+    return itertools.chain.from_iterable(row[column] or () for row in rows)
 
 
-def _failed_verdicts(table: Table) -> int:
-    """Return the number of ``error`` verdicts that bestofn caused. A confidence of 1 means that the data caused it."""
-    columns = _fields(table, "verdicts", "outcome", "confidence")
-    return sum(
-        outcome == "error" and confidence < 1.0
-        for outcome, confidence in zip(columns["outcome"], columns["confidence"], strict=True)
-    )
+def _has_failed_request(candidate: JsonObject) -> bool:
+    """Return whether ``candidate`` has a provider error that is not permanent."""
+    error = candidate["error"]
+    return bool(error) and may_be_retried(error)
 
 
-def _failed_scores(table: Table) -> int:
-    """Return the number of candidates whose score is missing or incomplete because a request of the reward failed.
+def _is_own_error(verdict: JsonObject) -> bool:
+    """Return whether ``verdict`` is an ``error`` that bestofn caused. With a confidence of 1, the data caused it."""
+    return verdict["outcome"] == "error" and verdict["confidence"] < 1.0
+
+
+def _is_failed_score(score: JsonObject) -> bool:
+    """Return whether ``score`` is missing or incomplete because a request of the reward failed.
 
     ``parts["error"]`` is the reason of a missing score, and ``parts["problem"]`` the reason of an incomplete score.
     """
-    parts = (json.loads(one or "{}") for one in _fields(table, "scores", "parts")["parts"])
-    return sum(names_failed_request(str(one.get("error") or one.get("problem") or "")) for one in parts)
+    parts: JsonObject = score["parts"] or {}
+    return names_failed_request(str(parts.get("error") or parts.get("problem") or ""))
 
 
-def _fields(table: Table, column: str, *names: str) -> Mapping[str, list[Any]]:
-    """Return fields of the structs in a column of lists of structs, as one flat list per field."""
-    pc: Any = importlib.import_module("pyarrow.compute")  # its functions are created at run time
-    structs = pc.list_flatten(table.column(column))
-    return {name: pc.struct_field(structs, name).to_pylist() for name in names}
-
-
-COUNTS: Mapping[str, Callable[[Table], int]] = {
-    "candidates": _failed_requests,
-    "verdicts": _failed_verdicts,
-    "scores": _failed_scores,
+HAS_FAILED: Mapping[str, Callable[[JsonObject], bool]] = {
+    "candidates": _has_failed_request,
+    "verdicts": _is_own_error,
+    "scores": _is_failed_score,
 }
-"""Column -> function that counts its failures."""
+"""Column -> function that returns whether one of its entries is a failure."""

@@ -58,7 +58,7 @@ class PartWriter:
         tables = (table.slice(first, PART_ROWS) for first in range(0, len(rows), PART_ROWS))
         parquet_files.write_tables(tables, part, features_from(types), {"schema_version": SCHEMA_VERSION})
         self.landed(number, read, table.nbytes)
-        failed = failures(table, self.stages)
+        failed = failures(read, self.stages)
         for name in itertools.dropwhile(lambda name: name not in failed, files):
             delete_cached(files[name])
         return failed

@@ -1,6 +1,7 @@
 """Converts lists of Python values to Arrow arrays, for ``tables.arrow_rows``.
 
-``pyarrow.array`` does the same. But its first call imports pandas if that is installed, which takes 0.3 s.
+``pyarrow.array`` does the same. But its first call imports pandas if that is installed, which takes 0.3 s. Neither it
+nor ``Array.cast`` is called for usual types, because both import ``pyarrow.compute``, which takes 0.05 s.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import json
 import operator
 from array import array
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, cast
 
-from bestofn.builders.arrow_types import Column, DataType, List, arrow
+from bestofn.builders.arrow_types import Column, DataType, Field, List, arrow
 from bestofn.builders.records import Row
 
 
 def to_array(values: Sequence[object], feature: object, kind: DataType) -> Column:
-    """Return ``values`` of the type ``feature`` as an Arrow array of the storage type ``kind``. None is null.
+    """Return ``values`` of the type ``feature`` as an Arrow array of the type ``kind``. None is null.
 
     Raises ``pyarrow.ArrowTypeError`` or ``ArrowInvalid`` if a value does not fit the type.
     """
@@ -26,7 +28,7 @@ def to_array(values: Sequence[object], feature: object, kind: DataType) -> Colum
     if missing == len(values):
         return pa.nulls(missing, kind)
     if is_json(feature):
-        return _texts(list(map(json_text, values)))
+        return _extended(_texts(list(map(json_text, values))), kind)
     try:
         if kind == pa.string():
             return _texts(values)
@@ -34,7 +36,8 @@ def to_array(values: Sequence[object], feature: object, kind: DataType) -> Colum
     except (AttributeError, TypeError, OverflowError) as error:
         raise pa.ArrowTypeError(f"a value does not fit the type {kind}: {error}") from error
     if parts is None:
-        return pa.array(values, kind)
+        array = pa.array(values, _storage_type(kind))
+        return array if array.type == kind else array.cast(kind)
     valid = pa.py_buffer(_bits([value is not None for value in values])) if missing else None
     buffers = [valid, *map(pa.py_buffer, parts.buffers)]
     return pa.Array.from_buffers(kind, len(values), buffers, null_count=missing, children=parts.children)
@@ -117,3 +120,27 @@ def _lists(values: Sequence[Sequence[object] | None], item: object, kind: DataTy
     lengths = (0 if value is None else len(value) for value in values)
     offsets = array("i", itertools.accumulate(lengths, initial=0))
     return _Parts([offsets], [to_array(items, item, kind.value_type)])
+
+
+def _extended(array: Column, kind: DataType) -> Column:
+    """Return ``array`` with the type ``kind``, which is the type of ``array`` or an extension of it."""
+    return array if array.type == kind else arrow().ExtensionArray.from_storage(kind, array)
+
+
+def _storage_field(field: Field) -> Field:
+    return arrow().field(field.name, _storage_type(field.type), field.nullable)
+
+
+@lru_cache(maxsize=512)
+def _storage_type(kind: DataType) -> DataType:
+    """Return the Arrow type ``kind``, with each extension type replaced by its storage type."""
+    pa = arrow()
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.storage_type
+    if pa.types.is_list(kind):
+        return pa.list_(_storage_type(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_storage_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([_storage_field(kind.field(number)) for number in range(kind.num_fields)])
+    return kind

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
-from bestofn.builders.arrow_types import Column, DataType, Features, Field, RecordBatch, Table, arrow
+from bestofn.builders.arrow_types import Features, RecordBatch, Table, arrow
 from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_arrays import is_json, member, member_of_list, to_array
 
@@ -33,10 +32,8 @@ def table_of_columns(columns: Iterable[Sequence[object]], features: Features) ->
     """Convert the values of each column in ``features`` to a table. See ``to_table``."""
     pa = arrow()
     schema = features.arrow_schema
-    arrays: list[Column] = []
-    for values, field in zip(columns, schema, strict=True):
-        array = to_array(values, features[field.name], _storage_type(field.type))
-        arrays.append(array if array.type == field.type else array.cast(field.type))
+    fields = zip(columns, schema, strict=True)
+    arrays = [to_array(values, features[field.name], field.type) for values, field in fields]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -84,22 +81,3 @@ def _struct_decoder(members: Mapping[str, Decode]) -> Decode | None:
         return value
 
     return struct if members else None
-
-
-def _storage_field(field: Field) -> Field:
-    return arrow().field(field.name, _storage_type(field.type), field.nullable)
-
-
-@lru_cache(maxsize=512)
-def _storage_type(kind: DataType) -> DataType:
-    """Return the Arrow type ``kind``, with each extension type replaced by its storage type."""
-    pa = arrow()
-    if isinstance(kind, pa.BaseExtensionType):
-        return kind.storage_type
-    if pa.types.is_list(kind):
-        return pa.list_(_storage_type(kind.value_type))
-    if pa.types.is_large_list(kind):
-        return pa.large_list(_storage_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([_storage_field(kind.field(number)) for number in range(kind.num_fields)])
-    return kind

@@ -11,16 +11,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from bestofn.builders.errors import DamagedFile
 from bestofn.builders.tables.being_replaced import checked_again
 
 FILE = "checksums.json"
 Checksum = Mapping[str, object]
 """The size and the SHA-256 of a file: ``{"bytes": 7, "sha256": "…"}``."""
-
-_CHECKSUMS: TypeAdapter[dict[str, dict[str, object]]] = TypeAdapter(dict[str, dict[str, object]])
 
 
 def checksum(file: Path) -> dict[str, object]:
@@ -49,11 +45,14 @@ def table_checksums(out: Path) -> Mapping[str, Checksum]:
     """
     path = out / FILE
     try:
-        return _CHECKSUMS.validate_json(path.read_bytes())
+        content: object = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except ValueError as error:  # pydantic.ValidationError
-        raise DamagedFile(path, "it is not a JSON object of objects") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(path, "it is not valid JSON") from error
+    if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
+        raise DamagedFile(path, "it is not a JSON object of objects")
+    return content
 
 
 def check_tables(out: Path, *names: str) -> None:

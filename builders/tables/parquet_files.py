@@ -22,6 +22,7 @@ from bestofn.builders.arrow_types import (
     Features,
     ParquetFile,
     ParquetWriter,
+    Schema,
     Table,
     arrow,
     close_parquet_writer,
@@ -163,7 +164,7 @@ class Writer:
                 self._close_files()
             self._open_next_file()
         assert self._writer is not None
-        self._writer.write_table(concat_tables(map(_decompress, self._group)).cast(self._schema))
+        self._writer.write_table(_with_schema(concat_tables(map(_decompress, self._group)), self._schema))
         self._file_bytes_written += self.buffered_bytes
         self._group, self.buffered_bytes, self._group_rows = [], 0, 0
         arrow().default_memory_pool().release_unused()  # otherwise the allocator keeps more memory with every group
@@ -218,6 +219,16 @@ def write_tables(tables: Iterable[Table], path: Path, features: Features, metada
         for table in tables:
             writer.add_table(table)
     return writer.count
+
+
+def _with_schema(table: Table, schema: Schema) -> Table:
+    """Return ``table`` with the column types and the metadata of ``schema``.
+
+    ``Table.cast`` does the same. But it imports ``pyarrow.compute``, also if all types are equal.
+    """
+    if [(field.name, field.type) for field in table.schema] != [(field.name, field.type) for field in schema]:
+        return table.cast(schema)
+    return arrow().Table.from_arrays(table.columns, schema=schema)
 
 
 def _compress(table: Table) -> Any:
