@@ -13,14 +13,14 @@ METHODS = ("dpo", "reward", "sft", "kto", "grpo")
 RUN = Positional("RUN", "the folder of a build")
 RUNS = Positional("RUN", "the folder of a build, or a Parquet file of candidates", most=None)
 JSON = Setting(bool, False, "print the figures as JSON")
-RESAMPLES = Setting(int, 2000, "resamples of the bootstrap", least=1)
+RESAMPLES = Setting(int, 2000, "number of bootstrap resamples for confidence intervals", least=1)
 BROWSE = 12_500  # queries; 100,000 candidates with eight per query
 PORT = 8017
-DRY_RUN = Setting(bool, False, "only count; send and write nothing")
+DRY_RUN = Setting(bool, False, "only print the counts; send no request and write no file")
 
 INSPECT = Command(
     "inspect",
-    "look at one run, or at several side by side",
+    "print the figures of one run, or of several runs side by side",
     "bestofn inspect runs/demo",
     (
         Positional(
@@ -31,7 +31,7 @@ INSPECT = Command(
 )
 ANALYZE = Command(
     "analyze",
-    "best-of-N analysis: pass@k, curves, agreement, over-optimisation",
+    "analyse best-of-N: pass@k, accuracy curves, agreement and over-optimization of the reward",
     "bestofn analyze runs/demo",
     (Positional("RUN", "the folder of a build, or a Parquet file of candidates"),),
     {
@@ -39,7 +39,9 @@ ANALYZE = Command(
         "resamples": RESAMPLES,
         "read": Setting(int, 20, "number of disagreements between reward and verifier to list", least=0),
         "k": Setting(str, None, "numbers of samples to compare, for example [1,3,5,10]; null: powers of two"),
-        "gold": Setting(str, None, "a run of the same candidates with another reward, which judges the selection"),
+        "gold": Setting(
+            str, None, "a run with the same candidates and another reward; its scores judge the selected answers"
+        ),
     },
 )
 BEST = Command(
@@ -57,18 +59,25 @@ BEST = Command(
 )
 COMPARE = Command(
     "compare",
-    "join runs by query and test the difference",
+    "compare runs query by query, and test whether they differ",
     "bestofn compare runs/before runs/after",
-    (Positional("RUN", "a run's folder or a candidates table; all are compared with the first", least=2, most=None),),
+    (
+        Positional(
+            "RUN",
+            "the folder of a build or a table of candidates; each run is compared with the first",
+            least=2,
+            most=None,
+        ),
+    ),
     {"json": JSON, "seed": Setting(int, 0, "seed of the bootstrap", least=0)},
 )
 VOICE = Command(
     "voice",
-    "measure how strong a persona's voice is, and how much answers differ",
+    "measure how strong the voice of a persona is, and how much the answers differ",
     "bestofn voice runs/marvin runs/baseline",
-    (Positional("RUN", "the folder of a build; the persona of the first is searched for in all", most=None),),
+    (Positional("RUN", "the folder of a build; the persona of the first run is measured in all runs", most=None),),
     {
-        "persona": Setting(str, None, "another persona: the name of a shipped one, or a file"),
+        "persona": Setting(str, None, "another persona to measure: the name of a shipped persona, or a file"),
         "max": Setting(int, 2000, "number of queries to read from each run", least=1),
         "json": JSON,
     },
@@ -76,7 +85,7 @@ VOICE = Command(
 )
 EPISTEMIC = Command(
     "epistemic",
-    "malformed problems: how often the model notices, and how often it answers anyway",
+    "measure how often the model notices malformed problems, and how often it answers them anyway",
     "bestofn epistemic runs/epistemic",
     (RUN,),
     {"json": JSON},
@@ -88,18 +97,20 @@ REPORT = Command(
     (Positional("RUN", "the folder of a build; a second one is shown next to the first", most=2),),
     {
         "out": Setting(str, None, "the file to write; null: RUN/report.html, or comparison.html in the second run"),
-        "browse": Setting(int, BROWSE, "most queries that can be browsed, an even sample", least=1),
+        "browse": Setting(
+            int, BROWSE, "largest number of queries that the page shows; they are spread evenly over the run", least=1
+        ),
         "live": Setting(bool, False, "serve the page on this machine, and update it while a build works on the run"),
         "port": Setting(int, PORT, "port of the live page; 0: any free port", least=0),
     },
 )
 AUDIT = Command(
     "audit",
-    "check a sample of the verdicts with a second opinion: how many are wrong?",
+    "check a sample of the verdicts with a second opinion, and estimate how many are wrong",
     "bestofn audit runs/demo verifier=judge provider=openai",
     (RUN,),
     {
-        "sample": Setting(int, 200, "number of verdicts to check, half of them fails", least=2),
+        "sample": Setting(int, 200, "number of verdicts to check; half of them have the outcome fail", least=2),
         "seed": Setting(int, 0, "seed of the sample", least=0),
         "marks": Setting(
             str, None, "the file of marks that a person saved on the audit page or exported from the report"
@@ -116,7 +127,9 @@ RUBRICS = Command(
     (RUN,),
     {
         "out": Setting(str, None, "the file to write; null: RUN/rubrics.jsonl"),
-        "rounds": Setting(int, 2, "rounds: one proposes criteria, each further one revises them", least=1),
+        "rounds": Setting(
+            int, 2, "number of rounds; the first proposes criteria, each further round revises them", least=1
+        ),
         "max": Setting(int, None, "at most this many queries", least=1),
     },
     open_keys=("provider", "prices", "budget_usd", "trusted"),
@@ -129,7 +142,9 @@ REFINE = Command(
     (RUN,),
     {
         "out": Setting(str, None, "folder of the refined run; null: RUN-refined"),
-        "feedback": Setting(str, "judge", "judge: the model names faults; verifier: the verdict is the feedback"),
+        "feedback": Setting(
+            str, "judge", "judge: the model describes the errors; verifier: the verdict is the feedback"
+        ),
         "rounds": Setting(int, 2, "largest number of revisions per answer", least=1),
         "most": Setting(int, 2, "largest number of answers per query that are revised", least=1),
     },
@@ -149,12 +164,14 @@ REFINE = Command(
 )
 REGENERATE = Command(
     "regenerate",
-    "sample chosen candidates of a run again; the rest stays as it is",
+    "sample selected candidates of a run again, and keep the others",
     "bestofn regenerate runs/demo where=failed --dry-run",
     (RUN,),
     {
         "where": Setting(
-            str, "unverified", "which candidates, for example failed+split:math,error (a comma: or, +: and, !: not)"
+            str,
+            "unverified",
+            "the candidates to sample, for example failed+split:math,error (a comma: or, +: and, !: not)",
         ),
         "max": Setting(int, None, "at most this many candidates", least=1),
         "keep_if_better": Setting(bool, False, "replace a candidate only when the new verdict is better"),
@@ -174,18 +191,18 @@ REGENERATE = Command(
         "journal",
         "trusted",
     ),
-    key_remedy="Verifier, reward and pairs are the run's own: change them with `bestofn build`.",
+    key_remedy="The verifier, reward and pairs of the run are used. To change them, use `bestofn build`.",
 )
 STATUS = Command(
     "status",
-    "show which process works on a run, its progress, and what is finished",
+    "show which process works on a run, and its progress",
     "bestofn status runs/demo",
     (RUN,),
     {"json": Setting(bool, False, "print the status as JSON")},
 )
 DOCTOR = Command(
     "doctor",
-    "check this machine; or the files of a run, and repair what is damaged without a request",
+    "check this machine, or check and repair the files of a run; no request is sent",
     "bestofn doctor runs/demo --dry-run",
     (Positional("RUN", "the folder of a build; without it, the machine is checked", least=0),),
     {
@@ -205,8 +222,10 @@ JOURNAL = Command(
         "prune": Setting(bool, False, "delete answers; a run that needs them pays for them again"),
         "older_than": Setting(str, None, "with prune: only answers older than this, for example 90m, 12h, 30d or 4w"),
         "dry_run": Setting(bool, False, "with prune: only count"),
-        "adopt": Setting(str, None, "identity whose answers are stored under another one, after a server has moved"),
-        "as": Setting(str, None, "with adopt: the new identity, as the message of the build prints it"),
+        "adopt": Setting(
+            str, None, "the old identity, whose answers move to a new identity because its server has moved"
+        ),
+        "as": Setting(str, None, "with adopt: the new identity, as `bestofn build` printed it"),
     },
 )
 BENCHMARK = Command(
@@ -219,11 +238,11 @@ BENCHMARK = Command(
         "n": Setting(int, 4, "for speed: candidates per prompt", least=1),
         "concurrency": Setting(str, "64,256", "for speed: numbers of connections, separated by commas"),
         "latency": Setting(float, 0.2, "for speed: latency of the mock server in seconds", least=0),
-        "rounds": Setting(int, 3, "for speed: rounds; medians are printed", least=1),
+        "rounds": Setting(int, 3, "for speed: number of rounds; the medians are printed", least=1),
         "kinds": Setting(str, None, "kinds of verdicts, separated by commas; null: all"),
         "sets": Setting(str, None, "names of labelled sets, separated by commas; null: all sets of the kinds"),
         "shape": Setting(str, None, "for reward: reward_bench_2, rm_bench, judge_bench or rmb"),
-        "file": Setting(str, None, "for reward and steps: the rows; a file, or a dataset of the Hub"),
+        "file": Setting(str, None, "for reward and steps: the file with the rows, or a dataset of the Hub"),
         "split": Setting(str, None, "for reward and steps: split of the dataset"),
         "data": Setting(str, None, "folder of the labelled sets; null: ../shared/data, next to the project"),
         "json": Setting(str, None, "write the figures to this file"),
@@ -255,13 +274,13 @@ VERIFY = Command(
 )
 INIT = Command(
     "init",
-    "look at the columns of a table and write an experiment file for it",
+    "examine the columns of a table and write an experiment file for it",
     "bestofn init answers.jsonl",
     (Positional("FILE", "a Parquet, JSON Lines, JSON or CSV file, or the id of a dataset of the Hub"),),
     {
         "out": Setting(str, None, "the file to write; null: the name of FILE with .yaml"),
-        "split": Setting(str, None, "the split to read; null: for a dataset of the Hub train, or the first one"),
-        "overwrite": Setting(bool, False, "replace the file to write"),
+        "split": Setting(str, None, "the split to read; null: train or the first split, for a dataset of the Hub"),
+        "overwrite": Setting(bool, False, "replace the file `out` if it exists"),
     },
 )
 COMPLETION = Command(
@@ -299,7 +318,7 @@ TRAIN = Command(
 )
 LOOP = Command(
     "loop",
-    "build, train and build again: how much does the data improve the model?",
+    "build, train and build again, to measure how much the data improves the model",
     "bestofn loop dpo",
     (Positional("METHOD", "the training method (default dpo)", least=0, choices=METHODS, key="method"),),
     composed=True,

@@ -173,7 +173,9 @@ def _parser(provider: str) -> argparse.ArgumentParser:
         generate.add_argument(f"--{name}", *OTHER_NAMES.get(name, ()), help=text)
     for name, text in FLAGS.items():
         generate.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=None, help=text)
-    generate.add_argument("--dry-run", action="store_true", help="only count; send and write nothing")
+    generate.add_argument(
+        "--dry-run", action="store_true", help="only print the counts; send no request and write no file"
+    )
     _add_regen(commands.add_parser("regen", help="sample chosen candidates again (bestofn regenerate)"))
     return parser
 
