@@ -175,7 +175,7 @@ REGENERATE = Command(
         ),
         "max": Setting(int, None, "at most this many candidates", least=1),
         "keep_if_better": Setting(bool, False, "replace a candidate only when the new verdict is better"),
-        "output": Setting(str, None, "work on a copy of the run in this folder"),
+        "output": Setting(str, None, "copy the run into this folder and change only the copy"),
         "dry_run": DRY_RUN,
     },
     open_keys=(

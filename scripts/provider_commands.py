@@ -28,25 +28,25 @@ log = logging.getLogger(__name__)
 
 NAMES = ("openai", "claude", "local")
 OPTIONS = {
-    "model": "the model to ask",
+    "model": "the model to sample from",
     "dataset": "a dataset's name, path or Hub id",
-    "splits": "its splits, separated by commas",
+    "splits": "the splits of the dataset to read, separated by commas",
     "max-queries": "at most this many queries per split",
     "offset": "skip this many queries of each split",
     "num-candidates": "candidates per query",
     "temperature": "sampling temperature",
     "max-tokens": "maximum number of tokens per answer",
     "concurrency": "requests in flight at the same time",
-    "persona": "a persona's name, file or text",
-    "output": "the run's folder, or a Parquet file for all candidates",
-    "budget-usd": "stop when this much is spent",
+    "persona": "the name, the file or the text of a persona",
+    "output": "the folder of the run, or a Parquet file to which all candidates are written",
+    "budget-usd": "stop when this amount in US dollars is spent",
     "notes": "free text that is stored with the data",
 }
 OTHER_NAMES = {"splits": ("--split",), "max-queries": ("--max",)}
 FLAGS = {
     "streaming": "read the dataset as a stream",
-    "structured-output": "request steps and a final answer as JSON",
-    "llm-judge-fallback": "let a judge decide mathematics when the verifier is unsure",
+    "structured-output": "request the solution steps and a final answer as JSON",
+    "llm-judge-fallback": "let a judge decide mathematics when the verifier abstains",
 }
 GENERATORS_OF_CLASSES = {"OpenAIResponses": "openai", "OpenAIChat": "openai", "AnthropicMessages": "claude"}
 PASSED_ON = ("--cfg", "--multirun", "--resolve", "--config-dir")  # options of `bestofn build`
@@ -162,13 +162,14 @@ def _commands_of_run(run: Path) -> set[str]:
 
 def _parser(provider: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"bestofn {provider}", description="The commands of the documents, translated to build and regenerate."
+        prog=f"bestofn {provider}",
+        description="The commands of the project's documents, translated to build and regenerate.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     generate = commands.add_parser(
         "generate", help="sample, verify, score and pair (bestofn build)", allow_abbrev=False
     )
-    generate.add_argument("--config", help="an experiment file, flat or nested; options win over it")
+    generate.add_argument("--config", help="an experiment file, flat or nested; the options replace its settings")
     for name, text in OPTIONS.items():
         generate.add_argument(f"--{name}", *OTHER_NAMES.get(name, ()), help=text)
     for name, text in FLAGS.items():
@@ -176,22 +177,25 @@ def _parser(provider: str) -> argparse.ArgumentParser:
     generate.add_argument(
         "--dry-run", action="store_true", help="only print the counts; send no request and write no file"
     )
-    _add_regen(commands.add_parser("regen", help="sample chosen candidates again (bestofn regenerate)"))
+    _add_regen(commands.add_parser("regen", help="sample selected candidates again (bestofn regenerate)"))
     return parser
 
 
 def _add_regen(regen: argparse.ArgumentParser) -> None:
     regen.allow_abbrev = False
-    regen.add_argument("results", help="the run's folder, or its Parquet file")
+    regen.add_argument("results", help="the folder of the run, or its Parquet file")
     regen.add_argument("--split", "--splits", help="only these splits, separated by commas")
     regen.add_argument(
-        "--failed-only", "-f", action="store_true", help="only failures and errors; else all that is not verified"
+        "--failed-only",
+        "-f",
+        action="store_true",
+        help="only the outcomes fail and error; without this option, all outcomes except pass",
     )
-    regen.add_argument("--all", action="store_true", help="all candidates, also the verified ones")
+    regen.add_argument("--all", action="store_true", help="all candidates, also those with the outcome pass")
     regen.add_argument("--max", help="at most this many candidates")
     regen.add_argument("--model", help="another model for the new samples")
-    regen.add_argument("--persona", help="another persona: the name of a shipped one")
+    regen.add_argument("--persona", help="another persona, by the name of a shipped persona")
     regen.add_argument("--temperature", help="another sampling temperature")
     regen.add_argument("--concurrency", help="requests in flight at the same time")
-    regen.add_argument("--output", help="work on a copy of the run in this folder")
-    regen.add_argument("--dry-run", action="store_true", help="only count; send nothing")
+    regen.add_argument("--output", help="copy the run into this folder and change only the copy")
+    regen.add_argument("--dry-run", action="store_true", help="only print the counts; send no request")
