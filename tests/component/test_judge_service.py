@@ -88,7 +88,7 @@ def test_a_setting_that_the_service_refuses_is_sent_once_and_reported_once(
     for name in names:
         sent_with = [place for place, sent in enumerate(server.sent) if name in sent.body]
         assert sent_with == list(range(names.index(name) + 1))
-        (warning,) = [record for record in caplog.records if f"refuses {name}" in record.getMessage()]
+        (warning,) = [record for record in caplog.records if f"refuses the setting {name}" in record.getMessage()]
         assert "judge-model" in warning.getMessage()
 
 
