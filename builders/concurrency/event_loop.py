@@ -1,7 +1,7 @@
-"""The single event loop of a process. All coroutines of the process run in this loop.
+"""The single event loop of a process, in which all coroutines of the process run.
 
-A client or lock that was used in one event loop fails in another. The loop runs during all stages. When it ends, it
-closes the objects that were opened in it.
+One loop is needed because a client or lock that was used in one event loop fails in another. The loop runs during all
+stages. When it ends, it closes the objects that were opened in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Result = TypeVar("Result")
 class Loop:
     """An event loop in a separate thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
 
-    ``cancel`` cancels the tasks in flight. Each task gets a ``CancelledError`` and cleans up in its ``finally`` block.
+    ``cancel`` cancels the tasks in flight. Each task gets a ``CancelledError`` and can clean up in its ``finally``
+    block.
     """
 
     def __enter__(self) -> Loop:
@@ -58,7 +59,7 @@ class Loop:
         return future
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run ``coroutine`` in the loop, block this thread until it ends, and return its result."""
+        """Run ``coroutine`` in the loop and return its result. The calling thread waits until it ends."""
         return self.submit(coroutine).result()
 
     def cancel(self) -> None:
@@ -86,14 +87,14 @@ class Loop:
 
 
 class _OpenContexts:
-    """The context managers of one call of ``Loop.open``. They are entered and exited one after another."""
+    """The open context managers of one call of ``Loop.open``. They are entered and exited one after another."""
 
     def __init__(self) -> None:
         self._contexts: list[AbstractAsyncContextManager[object]] = []
         self._lock = asyncio.Lock()
 
     async def enter(self, objects: Sequence[object]) -> None:
-        """Enter the async context managers in ``objects`` in order. If one fails, close the ones entered before it."""
+        """Enter the async context managers in ``objects`` in order. If one fails, exit those entered before it."""
         async with self._lock:
             try:
                 for thing in objects:
@@ -105,7 +106,7 @@ class _OpenContexts:
                 raise
 
     async def leave(self) -> None:
-        """Exit all open contexts. Afterwards, raise the first error that occurred, if any."""
+        """Exit all open contexts in reverse order. Afterwards, raise the first error that occurred, if any."""
         async with self._lock:
             errors = await self._close()
         if errors:
@@ -142,7 +143,7 @@ async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 @contextlib.contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Run Python's cyclic garbage collector less often inside the block, and only on objects created in the block.
+    """Run Python's cyclic garbage collector less often in the block, and only on objects created in the block.
 
     A thousand requests in flight create about ten thousand objects, which live for seconds and form no reference
     cycles. With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests. Commands

@@ -1,4 +1,4 @@
-"""A lock that one process at a time holds."""
+"""A file lock that only one process at a time can hold."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from bestofn.builders.errors import MachineError
 
 @contextlib.contextmanager
 def file_lock(file: Path, busy: str) -> Iterator[None]:
-    """Create the folder of ``file``, and hold the lock ``file`` inside the block.
+    """Hold the lock ``file`` inside the block. Its folder is created if it does not exist.
 
-    Raises ``MachineError`` with the text ``busy`` if another process holds it, and if the folder cannot be written.
+    Raises ``MachineError`` with the text ``busy`` if another process holds the lock. Also raises ``MachineError`` if
+    the folder cannot be written.
     """
     from filelock import FileLock, Timeout
 

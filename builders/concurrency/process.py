@@ -1,4 +1,4 @@
-"""Identifies a process, so that another process can find out whether it still runs.
+"""Identifies a process, so that another process can find out whether it is still running.
 
 Used by the lock of a run folder (``builders.run.run_lock``) and by claims in a journal (``builders.sampling.claims``).
 """
@@ -19,10 +19,11 @@ ENDED = ("Z", "X")  # states of a process that has ended and that its parent has
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process on any machine.
+    """The identity of a process on any machine.
 
-    ``boot`` identifies the running kernel, and ``namespace`` the set of PIDs (each container has its own). A PID names
-    the same process only if both are equal. ``started`` distinguishes processes that get the same PID in turn.
+    ``boot`` identifies the running kernel, and ``namespace`` the set of PIDs (each container has its own). Only if both
+    are equal, equal PIDs mean the same process. ``started`` is the start time: it distinguishes processes that get the
+    same PID one after another.
     """
 
     pid: int
@@ -35,16 +36,16 @@ class Process:
         return f"process {self.pid} on {self.host}"
 
     def as_json(self) -> dict[str, str | int]:
-        """Return the fields as plain data."""
+        """Return the fields as a dict that can be written as JSON."""
         return asdict(self)
 
     @property
     def is_on_this_machine(self) -> bool:
-        """Whether the process runs on the kernel of this process, possibly in another container."""
+        """Whether the process runs on the same kernel as the current process, possibly in another container."""
         return self.boot == this_process().boot
 
     def is_alive(self) -> bool | None:
-        """Return whether the process runs; None if this cannot be found out from here."""
+        """Return whether the process is running; None if it is on another machine or in another container."""
         here = this_process()
         if (self.boot, self.namespace) != (here.boot, here.namespace):
             return None
@@ -52,13 +53,13 @@ class Process:
 
 
 def process_from(values: Mapping[str, object]) -> Process:
-    """Create a ``Process`` from plain data. Raises ``KeyError`` or ``ValueError`` if the data is malformed."""
+    """Return the ``Process`` with the fields ``values``. Raises ``KeyError`` or ``ValueError`` if one is malformed."""
     names = ("host", "boot", "namespace", "started")
     return Process(int(str(values["pid"])), *(str(values[name]) for name in names))
 
 
 def this_process() -> Process:
-    """Return the current process."""
+    """Return the identity of the current process."""
     return _process(os.getpid())  # not cached across a fork
 
 
@@ -73,9 +74,9 @@ def _process(pid: int) -> Process:
 
 
 def _started(pid: int) -> str | None:
-    """Return the start time of a process in ticks since the kernel started; None if the process does not run.
+    """Return the start time of a process in clock ticks since the kernel started; None if it is not running.
 
-    Without /proc, returns "" for each process that runs.
+    Without /proc, returns "" for each running process.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

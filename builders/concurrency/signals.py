@@ -1,6 +1,7 @@
-"""Signals that ask the process to stop: SIGTERM and SIGHUP are handled like Ctrl-C.
+"""Handles the signals that ask the process to stop: SIGTERM and SIGHUP have the effect of Ctrl-C.
 
-Both become an exception like ``KeyboardInterrupt``, so that a run stores the replies in flight before it ends.
+Both raise an exception, as Ctrl-C raises ``KeyboardInterrupt``. So a run can store the replies in flight before it
+ends.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ INTERRUPTED = 130  # the exit code after Ctrl-C
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal asked the process to stop. ``exit_code`` is 128 plus the number of the signal."""
+    """Raised when a signal asks the process to stop. ``exit_code`` is 128 plus the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -27,16 +28,16 @@ class Terminated(KeyboardInterrupt):
 
 
 def exit_code_of(error: KeyboardInterrupt) -> int:
-    """Return the exit code of a process that ``error`` stopped."""
+    """Return the exit code for a process that ends because of ``error``."""
     return error.exit_code if isinstance(error, Terminated) else INTERRUPTED
 
 
 @contextlib.contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Raise ``Terminated`` in the block when the first of ``STOP_SIGNALS`` arrives. Later ones are ignored.
+    """Raise ``Terminated`` in the block when the first of ``STOP_SIGNALS`` arrives. Later signals are ignored.
 
-    A signal that is ignored (``nohup``) or that other code handles (a launcher for clusters) is left as it is. Does
-    nothing outside the main thread.
+    The handler of a signal is not changed if the signal is ignored (``nohup``) or if other code handles it, such as a
+    launcher for clusters. Outside the main thread, no handler is changed.
     """
     changed: list[int] = []
     stopping = False
@@ -61,7 +62,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _leave_terminal() -> None:
-    """Discard further output if it goes to a terminal, because the terminal is closed.
+    """Discard further output if it goes to a terminal, because SIGHUP means that the terminal is closed.
 
     A closed terminal is a character device, but ``isatty`` is false for it.
     """

@@ -1,7 +1,7 @@
 """Runs blocking work that cannot be interrupted (an import, loading a model, a long batch) in daemon threads.
 
 Python waits for the threads of ``asyncio.to_thread`` when their loop closes and when the process ends. So Ctrl-C would
-take effect only after a model has loaded. The threads of this module are abandoned instead.
+take effect only after a model has loaded. The process does not wait for the threads of this module.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _abandoned: list[threading.Event] = []  # one event per abandoned call, set once
 
 
 class Once:
-    """Calls the first function that it gets. Other threads wait for this call, and get its error."""
+    """Calls only the first function that it receives. Other threads wait until this call has ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class Once:
         self._error: BaseException | None = None
 
     def __call__(self, function: Callable[[], None]) -> None:
-        """Call ``function`` if no call came before. Raises the error of the first call."""
+        """Call ``function`` if this is the first call of the object. Every call raises the error of the first one."""
         with self._lock:
             if not self._called:
                 self._called = True
@@ -49,7 +49,7 @@ class Once:
 
 
 class _Thread(threading.Thread):
-    """A daemon thread that runs queued jobs one by one. When the process ends, Python does not wait for the thread."""
+    """A daemon thread that runs queued jobs one after another. A process that ends does not wait for it."""
 
     def __init__(self) -> None:
         super().__init__(name="in_thread", daemon=True)

@@ -1,4 +1,4 @@
-"""Divides the work of many tasks among the iterations of the event loop."""
+"""Limits how many tasks continue in one iteration of the event loop, so that the loop is not blocked for long."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ TURNS = 4  # per iteration of the event loop
 
 
 class Turns:
-    """Tasks that become ready together call ``await turns.take()`` before work of about a millisecond.
+    """Tasks that become ready together call ``await turns.take()`` before work that takes about a millisecond.
 
-    ``TURNS`` of them continue in each iteration of the event loop, in the order of their calls. So 256 replies that
-    arrive together do not block timers and other connections for 100 ms.
+    In each iteration of the event loop, ``TURNS`` of these tasks continue, in the order of their calls. So 256 replies
+    that arrive together do not block timers and other connections for 100 ms.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Return at once if the iteration has a turn left. Otherwise wait for a later iteration."""
+        """Wait for a turn. Returns immediately if the present iteration has one left."""
         loop = asyncio.get_running_loop()
         if self._left == TURNS:
             loop.call_soon(self._begin_iteration, loop)

@@ -2,7 +2,7 @@
 
 Workers use a ``GatewaySampler``, which calls the real sampler in the gateway. So the cluster has one journal, one
 limiter per model, one budget and one set of requests in flight. If a worker is lost, no request is lost. API keys stay
-on the machine where the command was run, and never reach machines that run code written by a model. One call to the
+on the machine where the command was run. They never reach machines that run code written by a model. One call to the
 gateway can sample all candidates of a query.
 """
 
@@ -32,7 +32,7 @@ MAX_CALLS = 1_000_000  # concurrent calls per actor: no limit is needed here, be
 
 
 class Gateway:
-    """Ray actor that sends the requests of all workers. It also collects the counts of all shards."""
+    """A Ray actor that sends the requests of all workers, and collects the counts of all shards."""
 
     def __init__(self, config: JsonObject, out: str, environment: Mapping[str, str]) -> None:
         os.environ.update(environment)
@@ -48,13 +48,13 @@ class Gateway:
         await enter_all(self._open, [journal, *(other for other in others if id(other) in needed)])
 
     async def close(self) -> None:
-        """Close all opened objects. Samplers first wait briefly for requests in flight and store their replies."""
+        """Close all opened objects. Samplers first wait a few seconds for requests in flight and store the replies."""
         await self._open.aclose()
 
     async def draw(
         self, address: str, request: Request, indices: Sequence[int], attempt: int
     ) -> list[Completion | ProviderError]:
-        """Sample with the sampler whose name is ``address`` (see ``address_of``); see ``builders.protocols.Sampler``.
+        """Sample with the sampler named ``address`` (see ``address_of``), as ``builders.protocols.Sampler`` describes.
 
         Raises ``ConfigError`` if the gateway has no such sampler.
         """
@@ -66,17 +66,20 @@ class Gateway:
         return await self._samplers[address].draw(request, indices, attempt)
 
     async def report_counts(self, counts: Mapping[int, ShardCounts]) -> None:
-        """Store the counts of shards in flight: shard -> counts. Earlier counts of the same shard are discarded."""
+        """Store the counts of shards in flight: shard -> counts. They replace earlier counts of the same shard."""
         self._counts.update(counts)
 
     async def state(self) -> tuple[JsonObject, Sequence[ServiceState], Mapping[int, ShardCounts]]:
-        """Return the total spending, the services, and the counts reported since the previous call of this method."""
+        """Return (total spending, services, counts of shards reported since the previous call of this method)."""
         reported, self._counts = self._counts, {}
         return self._run.spending(), self._run.services(), reported
 
 
 class GatewaySampler(ProviderAttributes):
-    """A ``Sampler`` that samples through the gateway. It calls ``on_lost`` when the gateway no longer exists."""
+    """A ``Sampler`` that samples through the gateway. It calls ``on_lost`` if the gateway is lost.
+
+    Raises ``ConfigError`` if a budget is set and no price is known for the model.
+    """
 
     def __init__(
         self, provider: Provider, ledger: Ledger, gateway: Any, on_lost: Callable[[MachineError], None]
@@ -89,7 +92,7 @@ class GatewaySampler(ProviderAttributes):
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        """Sample through the gateway; see ``builders.protocols.Sampler``.
+        """Sample through the gateway, as ``builders.protocols.Sampler`` describes.
 
         Raises ``MachineError`` if the gateway is lost.
         """
@@ -115,7 +118,7 @@ def address_of(sampler: Sampler) -> str:
 
 
 def gateway_lost(error: BaseException) -> MachineError:
-    """Return the error for a gateway that no longer exists. ``error`` is Ray's error."""
+    """Return the error that says that the gateway is lost. ``error`` is Ray's error."""
     return MachineError(
         f"the gateway (the Ray actor that sends all requests of the cluster) is gone: {error}\n"
         "Run the same command again to continue."
@@ -123,7 +126,7 @@ def gateway_lost(error: BaseException) -> MachineError:
 
 
 def remote_cause(error: BaseException) -> BaseException:
-    """Return the exception that was raised in the actor. Ray wraps such exceptions, sometimes more than once."""
+    """Return the exception that an actor raised. Ray wraps such exceptions, sometimes more than once."""
     from ray.exceptions import RayTaskError
 
     while isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):

@@ -1,4 +1,4 @@
-"""Starts, watches, replaces and closes the Ray actors of one run. This code runs in the driver."""
+"""Starts, monitors, replaces and closes the Ray actors of one run. This code runs in the driver."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLOSE_S = 4.5  # slightly longer than the gateway waits for the requests in flig
 
 @dataclass(frozen=True)
 class Place:
-    """The number of workers in a group (``count``), and the Ray resources of each worker.
+    """The number of workers in a group (``count``), and the Ray resources that each worker needs.
 
     If ``count`` is None, there is one worker per machine.
     """
@@ -44,13 +44,13 @@ class Place:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options for a Ray actor with these resources."""
+        """The options of a Ray actor that reserve these resources."""
         return {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus, "resources": dict(self.resources)}
 
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """The settings of a ``WorkerPool``; see ``ray_executor.RayExecutor``."""
+    """The settings of a ``WorkerPool``. ``ray_executor.RayExecutor`` documents them."""
 
     workers: Place
     placement: Mapping[str, Place]
@@ -68,7 +68,7 @@ class Worker:
 
 
 class WorkerPool:
-    """The gateway, the shard workers and the stage workers of one run. They exist while the ``with`` block runs."""
+    """The gateway, the shard workers and the stage workers of one run. Its ``with`` block starts and closes them."""
 
     def __init__(self, settings: PoolSettings, config: JsonObject, out: Path) -> None:
         self.counts = ClusterCounts()
@@ -108,15 +108,15 @@ class WorkerPool:
         _close([self._gateway] if self._gateway is not None else [])  # last, because the other actors call it
 
     def spending(self) -> JsonObject:
-        """Return the spending of the whole cluster, at most about a second old."""
+        """Return the spending of the whole cluster, as of the last update about a second ago."""
         return self._spent
 
     def services(self) -> Sequence[ServiceState]:
-        """Return the state of the services that the cluster calls, at most about a second old."""
+        """Return the state of the services that the cluster calls, as of the last update about a second ago."""
         return self._services
 
     def workers_with_room(self) -> Iterator[Worker]:
-        """Yield the open worker with the fewest shards. Repeat this until all workers are full.
+        """Yield the open worker with the fewest shards in flight, again and again until all workers are full.
 
         The caller must increase ``Worker.shards`` of each worker that it receives.
         """
@@ -125,7 +125,7 @@ class WorkerPool:
             yield min(candidates, key=lambda worker: worker.shards)
 
     def note_opened(self, reference: Any) -> None:
-        """Record the result of a worker's ``open`` call: mark the worker as open, or replace it if it was lost.
+        """Handle the end of a worker's ``open`` call: mark the worker as open, or replace it if it was lost.
 
         Raises the error that the worker raised, and ``MachineError`` if workers cannot be created or started.
         """
@@ -207,7 +207,7 @@ class WorkerPool:
         self.counts.update(reported)
 
     def _start(self) -> None:
-        """Start all actors and wait until the gateway is open. The workers open concurrently and are not awaited."""
+        """Start all actors and wait until the gateway is open. The workers may still be opening when this returns."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -245,7 +245,10 @@ class WorkerPool:
 
 
 def environment_variables(*kinds: re.Pattern[str]) -> dict[str, str]:
-    """Return the environment variables whose names match ``kinds``, because cluster processes do not inherit them."""
+    """Return the environment variables whose names match one of ``kinds``.
+
+    They are passed to the actors, because the processes of a cluster do not inherit them.
+    """
     return {name: value for name, value in os.environ.items() if any(kind.search(name) for kind in kinds)}
 
 
@@ -256,7 +259,7 @@ def _count(place: Place) -> int:
 
 
 def _get(reference: Any) -> Any:
-    """Return the result of a call to the gateway. Raises its error, or ``MachineError`` if the gateway is lost."""
+    """Return the result of a call to the gateway. Raises the error of the call, or ``MachineError`` if it is lost."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 

@@ -1,4 +1,4 @@
-"""The driver's records of the shards on a cluster: the queue of shards, and the counts of rows and verdicts."""
+"""The driver's records of the shards on a cluster: a queue of shards, and counts of rows and verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LOSSES = 3  # a shard that has lost this many workers is assumed to be the c
 
 
 class ShardQueue:
-    """The shards that must still run: first the shards whose worker was lost, then the next shards of the source."""
+    """The shards that must still run. Shards whose worker was lost come before new shards of the source."""
 
     def __init__(self, run: Run) -> None:
         self.already_complete: set[int] = set()
@@ -26,7 +26,7 @@ class ShardQueue:
         self._losses: Counter[int] = Counter()
 
     def next(self) -> tuple[int, Sequence[Query]] | None:
-        """Return the number and the queries of the next incomplete shard. Returns None if no shard is waiting now."""
+        """Return (number, queries) of the next incomplete shard; None if no shard is waiting now."""
         if self._lost:
             return self._lost.popleft()
         for number, queries in self._source:
@@ -38,9 +38,9 @@ class ShardQueue:
         return None
 
     def give_back(self, number: int, queries: Sequence[Query], error: Exception) -> None:
-        """Queue shard ``number`` again, because its worker was lost.
+        """Queue shard ``number`` again, because its worker was lost with ``error``.
 
-        Raises ``MachineError`` if the shard has lost ``MAX_LOSSES`` workers.
+        Raises ``MachineError`` if this shard has now lost ``MAX_LOSSES`` workers.
         """
         self._losses[number] += 1
         if self._losses[number] >= MAX_LOSSES:
@@ -62,7 +62,7 @@ class ClusterCounts:
         self._lock = threading.Lock()
 
     def update(self, reported: Mapping[int, ShardCounts]) -> None:
-        """Store the counts of shards in flight. Late reports of completed shards are ignored."""
+        """Store the counts of shards in flight. Reports that arrive after a shard is complete are ignored."""
         with self._lock:
             self._in_flight |= {number: counts for number, counts in reported.items() if number not in self._completed}
 
@@ -75,7 +75,7 @@ class ClusterCounts:
                 total.update(part)
 
     def totals(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the total counts: (rows per stage, candidates per outcome)."""
+        """Return (rows per stage, candidates per outcome), summed over all shards."""
         with self._lock:
             rows, outcomes = (Counter(total) for total in self._totals)
             for by_stage, by_outcome in self._in_flight.values():

@@ -1,8 +1,8 @@
 """The Ray actors that run shards and single stages on the machines of a cluster.
 
 Each actor creates the objects of the configuration once. It uses the same sandbox, models and connections for all its
-shards. A stage that needs special machines (a GPU, Docker) runs in separate actors; the shard workers call these actors
-once per row.
+shards. A stage that needs special machines (a GPU, Docker) runs in separate actors, which the shard workers call once
+per row.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ RemoteActors = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class CompletedShard:
-    """The result of a shard: its Parquet file (``part``) and its completion marker (``marker``).
+    """The counts of a completed shard, its Parquet file (``part``) and its completion marker (``marker``).
 
-    Both are None if the worker wrote both files into the run folder.
+    ``part`` and ``marker`` are None if the worker wrote both files into the run folder.
     """
 
     counts: ShardCounts
@@ -48,7 +48,7 @@ class CompletedShard:
 
 
 class ShardWorker:
-    """Ray actor that runs several shards at once: one thread per shard, and one event loop for all shards.
+    """A Ray actor that runs several shards at once, with one thread per shard and one event loop for all shards.
 
     If the file ``probe_name`` exists in ``out``, the worker can access the run folder and writes there. Otherwise (or
     if ``probe_name`` is empty) the worker writes to a temporary folder and returns the part.
@@ -79,12 +79,12 @@ class ShardWorker:
         threading.Thread(target=self._report_counts, daemon=True).start()
 
     def open(self) -> str:
-        """Open all objects. Returns the name of the machine."""
+        """Open all objects of the run. Returns the name of the machine."""
         self._run.open()
         return os.uname().nodename
 
     def run(self, number: int, queries: Sequence[Query]) -> CompletedShard:
-        """Run shard ``number`` over ``queries`` and return its result."""
+        """Run shard ``number``, which has the given ``queries``, and return its result."""
         progress = self._progress[number] = Progress()
         try:
             part = run_shard(replace(self._run, progress=progress), number, queries)
@@ -111,7 +111,7 @@ class ShardWorker:
         self._stack.close()
 
     def _stop(self, lost: MachineError) -> None:
-        """Cancel the shards in flight because of ``lost``."""
+        """Cancel the shards in flight. They then raise ``lost``, the error of the lost gateway."""
         self._lost = self._lost or lost
         self._run.loop.cancel()
 
@@ -122,7 +122,7 @@ class ShardWorker:
 
 
 class StageWorker:
-    """Ray actor that runs one stage for the shard workers."""
+    """A Ray actor that runs one stage for the shard workers."""
 
     def __init__(self, config: JsonObject, name: str, environment: Mapping[str, str], gateway: Any) -> None:
         os.environ.update(environment)
@@ -147,12 +147,12 @@ class StageWorker:
         return await self._stage(row)
 
     async def close(self) -> None:
-        """Close all objects."""
+        """Close all objects of the stage."""
         await self._open.aclose()
 
 
 class RemoteStage:
-    """A ``Stage`` that sends its rows to several stage workers in rotation.
+    """A ``Stage`` that sends its rows to several stage workers in turn.
 
     The result is the same as if the stage ran in the shard worker.
     """
@@ -163,7 +163,7 @@ class RemoteStage:
         self._workers = itertools.cycle(workers)
 
     async def __call__(self, row: Row) -> Row:
-        """Return the columns that the stage adds to ``row``. Raises ``MachineError`` if the workers are lost."""
+        """Return the columns that the stage adds to ``row``. Raises ``MachineError`` if a stage worker is lost."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
@@ -185,10 +185,10 @@ def create_worker_run(
     on_gateway_lost: Callable[[MachineError], None],
     stage_workers: Mapping[str, RemoteActors],
 ) -> Run:
-    """Create the run of a shard worker. Its samplers send their requests through ``gateway``.
+    """Return a new run for a worker. Its samplers send their requests through ``gateway``.
 
     ``stage_workers`` maps the names of stages to actors. These stages run in the actors, not in the shard worker.
-    ``on_gateway_lost`` is called if the gateway no longer exists.
+    ``on_gateway_lost`` is called if the gateway is lost.
     """
     import ray
 

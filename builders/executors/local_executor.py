@@ -1,4 +1,4 @@
-"""The local executor: runs several shards concurrently in this process, so that sampling and verification overlap."""
+"""The local executor: runs several shards at once in this process, so that sampling and verification overlap."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to st
 class LocalExecutor:
     """Runs up to ``shards_in_flight`` shards at once, with one thread per shard. All coroutines share one event loop.
 
-    ``shards_in_flight`` limits the memory use. The first error that stops the run cancels all shards. Every completed
-    request is in the journal, so the same command can resume the run.
+    ``shards_in_flight`` limits the memory use. The first error that stops the run cancels all shards. Every reply is in
+    the journal, so the same command can resume the run.
     """
 
     name = "local"
@@ -67,7 +67,10 @@ class LocalExecutor:
 
 
 def _first_cause(error: BaseException, shards: Iterable[Future[Path]]) -> BaseException:
-    """Return the error that stopped the run. If ``error`` is only a cancellation, look for its cause in ``shards``."""
+    """Return the error that stopped the run: ``error``, or its cause if ``error`` is only a cancellation.
+
+    The cause of a cancellation is the error of another one of the ``shards``.
+    """
     if not isinstance(error, asyncio.CancelledError):
         return error
     for future in shards:

@@ -1,13 +1,13 @@
-"""The Ray executor: runs the same shards with the same configuration on the machines of a cluster.
+"""The Ray executor: runs the shards of a build on the machines of a cluster.
 
     driver           this process: reads the source, assigns shards to workers, writes the published tables
     gateway          one actor on the driver's machine: journal, rate limits, budget, connections to services
     shard workers    one actor per machine, with several shards in flight per actor
     stage workers    actors for stages that need other machines
 
-Actors receive the configuration and create objects from it. The driver keeps the queries of the shards in flight in
-memory, but no responses. If a worker is lost, another worker runs the shards again; the completions sampled so far are
-in the journal.
+Shards and configuration are the same as with the local executor. Actors receive the configuration and create objects
+from it. The driver has the queries of the shards in flight in memory, but no responses. If a worker is lost, another
+worker runs its shards again; the completions sampled so far are in the journal.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _unreachable(address: str | None, error: Exception) -> MachineError:
 
 
 def _run_shards(run: Run, pool: WorkerPool) -> list[Path]:
-    """Assign shards to the workers until all are complete. Returns their Parquet parts in order."""
+    """Assign shards to the workers until all shards are complete. Returns their Parquet parts in order."""
     import ray
 
     queue = ShardQueue(run)

@@ -40,7 +40,7 @@ _EXAMPLE = re.compile(r"(?i)example|your|placeholder|x{4}|\*{3}")
 
 
 def keys_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (name of the shape, credential) for each credential in ``text``."""
+    """Yield (name of the shape, credential) for each text in ``text`` that has the shape of a credential."""
     for name, pattern in _COMPILED.items():
         for match in pattern.finditer(text):
             if is_random(match[0]):
@@ -48,19 +48,22 @@ def keys_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def masked_keys(text: str) -> str:
-    """Return ``text`` with "***" in place of each credential."""
+    """Return ``text`` with "***" in place of each text that has the shape of a credential and looks random."""
     return _ANY.sub(_masked, text)
 
 
 def _masked(match: re.Match[str]) -> str:
-    """Return "***" for a credential. An escaped line break at its start is kept, so that JSON text stays valid."""
+    """Return the replacement of a match: "***" for a credential, otherwise the match unchanged.
+
+    An escaped line break before a credential is kept, so that JSON text stays valid.
+    """
     if not is_random(match[0]):
         return match[0]
     return f"{match[0][:2]}***" if match[0].startswith("\\") else "***"
 
 
 def masked_key_like(text: str) -> str:
-    """Return ``text`` with "***" in place of all text in the form of a credential, even if it does not look random.
+    """Return ``text`` with "***" in place of all text that has the shape of a credential, even if it is not random.
 
     Used for messages of services and for logs, where masking too much does no harm.
     """
@@ -78,7 +81,7 @@ def masked_random(text: str) -> str:
 def is_random(text: str) -> bool:
     """Return whether ``text`` looks like a generated key: many different digits and letters, without "example".
 
-    A Hugging Face token has 34 letters and may have no digit.
+    A Hugging Face token may consist of letters only.
     """
     if len(set(text)) < 8 or _EXAMPLE.search(text):
         return False

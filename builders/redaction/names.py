@@ -1,4 +1,4 @@
-"""Decides whether a setting, a header or a query parameter holds a credential, by its name."""
+"""Decides by its name whether a setting, a header or a query parameter contains a credential."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ HARMLESS_HEADERS = frozenset(
 
 
 def is_secret_setting(name: str) -> bool:
-    """Return whether a setting with this name holds a credential, for example ``api_key``."""
+    """Return whether a setting with the name ``name`` contains a credential, for example ``api_key``."""
     return bool(_SETTING.search(name)) and not _TOKEN_OF_A_VOCABULARY.search(name)
 
 
 def is_secret_parameter(name: str) -> bool:
-    """Return whether a query parameter of a URL with this name holds a credential, for example ``sig``."""
+    """Return whether a query parameter with the name ``name`` contains a credential, for example ``sig``."""
     return bool(_PARAMETER.search(name)) or is_secret_setting(name)
 
 
@@ -49,8 +49,8 @@ def is_harmless_header(name: str) -> bool:
 
 
 def changes_completions(header: str) -> bool:
-    """Return whether the header may change completions, for example by enabling a beta feature.
+    """Return whether the header with this name may change completions, for example by enabling a beta feature.
 
-    Headers that hold a credential or describe the client do not.
+    Headers that contain a credential or describe the client do not change completions.
     """
     return not _HEADER.search(header) and not _CLIENT_HEADER.search(header)

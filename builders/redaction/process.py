@@ -16,7 +16,7 @@ from bestofn.builders.redaction.secrets import redacted_text, remember_environme
 def redact_output(words: Sequence[str]) -> None:
     """Mask credentials in all log records and tracebacks of this process from now on.
 
-    ``words`` are the words of the command line; their credentials and those in the environment are remembered.
+    The credentials are those in the environment and in ``words``, the words of the command line.
     """
     remember_words(words)
     remember_environment()
@@ -27,7 +27,7 @@ def redact_output(words: Sequence[str]) -> None:
 
 
 def _record(*arguments: Any, **keywords: Any) -> logging.LogRecord:
-    """Create a log record whose message and traceback contain no credential."""
+    """Return a log record whose message and traceback contain no credential. Arguments as for ``LogRecord``."""
     record = logging.LogRecord(*arguments, **keywords)
     try:
         message = record.getMessage()

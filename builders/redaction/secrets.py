@@ -1,12 +1,13 @@
 """Removes credentials from everything that a run writes or prints. All outputs use ``redacted`` or ``redacted_text``.
 
-Three rules find a credential:
+A credential is recognised in three ways:
 
-- its name, such as ``api_key``, or any header that is not listed as harmless
-- its shape (``builders.redaction.key_shapes``)
-- its value, if the process has used it (``remember``)
+- by its name, such as ``api_key``, or as the value of a header that is not listed as harmless
+- by its shape (``builders.redaction.key_shapes``)
+- by its value, if the process has used it (``remember``)
 
-The values find credentials without a name or a shape, such as a key that a service repeats in its error message.
+The third way recognises credentials without a name or a shape, such as a key that a service repeats in its error
+message.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _replacing = threading.Lock()  # held while ``_remembered`` is replaced
 
 
 def remember(values: Iterable[str]) -> None:
-    """Remember credentials of this process, so that they are masked wherever they occur.
+    """Store credentials of this process, so that they are masked in all outputs from now on.
 
-    A value is remembered if it cannot be an ordinary word: at least ``LEAST`` characters, and either digits and
-    letters, or twice as many characters. During the call, other threads still mask all credentials.
+    A value is stored only if it cannot be an ordinary word. It must have at least ``LEAST`` characters if it has both
+    digits and letters, and otherwise twice as many. During the call, other threads still mask all earlier credentials.
     """
     global _remembered
     for value in values:
@@ -49,25 +50,26 @@ def remember(values: Iterable[str]) -> None:
 
 
 def remember_config(config: object) -> None:
-    """Remember all credentials in a configuration."""
+    """Store all credentials in a configuration with ``remember``."""
     remember(secrets_of(config))
 
 
 def remember_environment() -> None:
-    """Remember the environment variables of this process that hold credentials, such as ``OPENAI_API_KEY``."""
+    """Store the credentials in the environment of this process, such as ``OPENAI_API_KEY``, with ``remember``."""
     named = (value for name, value in os.environ.items() if is_secret_setting(name) and name not in _NO_CREDENTIALS)
     remember(named)
 
 
 def remembered() -> list[str]:
-    """Return the credentials of this process in all their spellings, the longest first."""
+    """Return the stored credentials in all their spellings, the longest first."""
     return list(_remembered)
 
 
 def redacted(value: object, key: str = "") -> object:
-    """Return a copy of ``value``, a configuration or a part of it, in which "***" replaces all credentials.
+    """Return a copy of ``value`` with "***" in place of all credentials.
 
-    ``key`` is the name of ``value`` in its mapping. URLs are kept without their credentials.
+    ``value`` is a configuration or a part of it, and ``key`` its name in the mapping that contains it. URLs lose only
+    their credentials.
     """
     if _is_secret(value, key):
         return MASK
@@ -83,14 +85,14 @@ def redacted(value: object, key: str = "") -> object:
 
 
 def redacted_text(text: str) -> str:
-    """Return ``text`` with "***" in place of this process's credentials and of all text that looks like a key."""
+    """Return ``text`` with "***" in place of stored credentials and of all text that looks like a key."""
     return masked_keys(without_credentials(without_known(text)))
 
 
 def redacted_message(text: str, own: Iterable[str] = ()) -> str:
-    """Return a message of a service without credentials: everything that may be a key is replaced.
+    """Return ``text``, a message of a service, with "***" in place of everything that may be a key.
 
-    ``own`` are the credentials that the service has received, including credentials that are ordinary words.
+    ``own`` are the credentials that the service has received. They are masked even if they are ordinary words.
     """
     for secret in sorted(own, key=len, reverse=True):
         text = text.replace(secret, MASK) if len(secret) > 3 else text
@@ -98,7 +100,7 @@ def redacted_message(text: str, own: Iterable[str] = ()) -> str:
 
 
 def without_known(text: str) -> str:
-    """Return ``text`` with "***" in place of the credentials of this process."""
+    """Return ``text`` with "***" in place of stored credentials."""
     for secret in _remembered:
         if secret in text:
             text = text.replace(secret, MASK)
@@ -106,7 +108,7 @@ def without_known(text: str) -> str:
 
 
 def bytes_without_known(data: bytes) -> bytes:
-    """Return ``data`` with "***" in place of the credentials of this process."""
+    """Return ``data`` with "***" in place of stored credentials."""
     for secret in _remembered.values():
         if secret in data:
             data = data.replace(secret, MASK.encode())
@@ -114,7 +116,7 @@ def bytes_without_known(data: bytes) -> bytes:
 
 
 def redacted_override(word: str) -> str:
-    """Return ``word``, a setting ``key=value`` of a command line, without credentials."""
+    """Return ``word``, a setting ``key=value`` of a command line, with "***" in place of credentials."""
     key, equals, value = word.partition("=")
     if equals and value and (is_secret_setting(key) or _HEADERS.search(key)):
         return f"{key}={MASK}"
@@ -122,7 +124,7 @@ def redacted_override(word: str) -> str:
 
 
 def remember_words(words: Sequence[str]) -> None:
-    """Remember the credentials in the ``key=value`` words of a command line."""
+    """Store the credentials in the ``key=value`` words of a command line with ``remember``."""
     for word in words:
         key, _, value = word.partition("=")
         if is_secret_setting(key):
@@ -131,7 +133,7 @@ def remember_words(words: Sequence[str]) -> None:
 
 
 def secrets_of(value: object, key: str = "") -> Iterable[str]:
-    """Yield all credentials in ``value``, a configuration or a part of it. ``key`` is as in ``redacted``."""
+    """Yield all credentials in ``value``, a configuration or a part of it. ``key`` is as for ``redacted``."""
     if _is_secret(value, key):
         yield from _texts(value)
     elif isinstance(value, Mapping):
@@ -149,7 +151,10 @@ def secrets_of(value: object, key: str = "") -> Iterable[str]:
 
 
 def masked_settings(config: object, where: str = "") -> list[str]:
-    """Return the keys of the settings in ``config`` whose value is "***", for example ``provider.api_key``."""
+    """Return the full keys of the settings in ``config`` whose value is "***", for example ``provider.api_key``.
+
+    ``where`` is the key of ``config`` itself.
+    """
     if config == MASK:
         return [where]
     if isinstance(config, Mapping):
@@ -181,7 +186,7 @@ def _texts(value: object) -> Iterable[str]:
 
 
 def _spellings(secret: str) -> set[str]:
-    """Return the forms in which a credential appears: plain, in JSON, in a URL, and in Basic authentication."""
+    """Return the spellings of a credential in outputs: plain, in JSON, in a URL, and in Basic authentication."""
     spellings = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     spellings |= {secret.replace("/", "\\/"), quote(secret, safe=""), unquote(secret)}
     spellings.add(base64.b64encode(secret.encode()).decode().rstrip("="))

@@ -1,4 +1,4 @@
-"""URLs of services: their credentials, their parts, and the form that names a server in a journal key."""
+"""URLs of services: the credentials in them, their parts, and the form that names a server in a journal key."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PARAMETER = re.compile(r"([?&;]([\w.-]+)=)[^&;#]+")
 
 
 def without_credentials(text: str) -> str:
-    """Return ``text`` without user names and passwords in its URLs; "***" replaces secret query parameters."""
+    """Return ``text`` without user names and passwords in its URLs, and with "***" in place of secret parameters."""
     return _URL.sub(lambda match: _public(match[0]), text) if "://" in text else text
 
 
 def credentials_in(url: str) -> Iterator[str]:
-    """Yield the password (or a user name without a password) and the secret query parameters of ``url``.
+    """Yield the credentials in ``url``: the password, or the user name if there is no password, and secret parameters.
 
-    A password is also yielded with its user name, as Basic authentication sends it.
+    A password is also yielded together with its user name, as Basic authentication sends it.
     """
     try:
         parts = urlsplit(url)
@@ -38,18 +38,18 @@ def credentials_in(url: str) -> Iterator[str]:
 
 
 def with_path(url: str, path: str) -> str:
-    """Return ``url`` with ``path`` added to its path; both may have a query. The query of ``url`` comes last."""
+    """Return ``url`` with ``path`` appended to its path. If both have a query, that of ``path`` comes first."""
     before, mark, query = url.partition("?")
     joint = "&" if "?" in path else "?"
     return f"{before.rstrip('/')}{path}{joint}{query}" if mark and query else f"{before.rstrip('/')}{path}"
 
 
 def address_of(url: str) -> str:
-    """Return ``url`` in the form that names its server in a journal key.
+    """Return ``url`` in the form that names its server in a journal key, without credentials.
 
-    Spellings of one address are equal: letter case of the host, a default port, a slash at the end, and the names of
-    this machine. Different ports mean different servers. The credentials are not included. A text that is no URL is
-    returned unchanged, apart from its credentials.
+    All spellings of one address give the same form. Spellings differ in the case of the host, a default port, a slash
+    at the end, and the names of this machine. Different ports mean different servers. If ``url`` is not a URL, only
+    credentials are removed.
     """
     try:
         parts = urlsplit(url.strip())
@@ -86,7 +86,7 @@ def _public(url: str) -> str:
 
 
 def _place(parts: SplitResult) -> str:
-    """Return host and port of a URL, without the default port."""
+    """Return host and port of a URL; only the host if the port is the default of the scheme."""
     host = (parts.hostname or "").rstrip(".")
     host = "localhost" if host in LOCAL_HOSTS else host
     host = f"[{host}]" if ":" in host else host

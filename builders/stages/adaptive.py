@@ -1,7 +1,7 @@
-"""Adaptive sampling: samples a query's candidates in small steps and stops when there are enough.
+"""Adaptive sampling: samples the candidates of a query in small steps, and stops when there are enough.
 
-A preference pair needs only one passed and one failed candidate, so a fixed number of samples can be wasteful. Used by
-``builders.stages.generate``.
+A preference pair needs only one candidate that passed and one that failed, so a fixed number of samples can be
+wasteful. Used by ``builders.stages.generate``.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Adaptive:
     - "settled": ``settled`` is set, and half the width of the pass rate's 95 % Wilson interval is at most ``settled``.
     - "exhausted": ``n`` candidates are sampled.
 
-    ``verifier`` is the verifier of the verify stage.
+    ``verifier`` is the verifier of the stage ``verify``.
 
     The number of samples depends on the verdicts, so pass@k over all samples would be biased. The first ``n_fixed``
-    samples are sampled before any verdict is known, so the estimators use only these. Each candidate records
+    candidates are sampled before any verdict is known, so the estimators use only these. Each candidate records
     ``n_fixed``, ``n_used`` (the number of samples) and ``stopped`` (the condition) in ``detail["adaptive"]``.
     """
 
@@ -54,7 +54,7 @@ class Adaptive:
     async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
         """Sample at most ``n`` candidates of ``query``, then the candidates with the indices ``extra``.
 
-        The returned candidates have no verdicts.
+        ``sample`` samples the candidates with given indices. The returned candidates have no verdicts.
         """
         candidates: list[Candidate] = []
         verdicts: list[Verdict] = []

@@ -1,4 +1,7 @@
-"""Keeps, retries or drops truncated, filtered or empty responses. Used by ``builders.stages.generate``."""
+"""Decides whether truncated, filtered or empty responses are kept, retried or dropped.
+
+Used by ``builders.stages.generate``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Sample = Callable[[Request, Sequence[int], int], Awaitable[list[Candidate]]]
 
 @dataclass(frozen=True, slots=True)
 class AnswerPolicies:
-    """One policy per flaw: ``keep`` the response, ``retry`` the request once, or ``drop`` the response.
+    """One policy per flaw of a response: ``keep`` it, ``retry`` the request once, or ``drop`` it.
 
     ``keep`` changes nothing; the candidate's ``stop_reason`` shows the flaw. ``retry`` samples again. After a truncated
     response, the retry has twice the ``max_tokens``; after any other flaw, it has another attempt number. ``drop`` sets
@@ -29,11 +32,11 @@ class AnswerPolicies:
 
     @property
     def may_change(self) -> bool:
-        """Whether ``apply`` may change a response."""
+        """Whether there is a policy other than ``keep``, so that ``apply`` may change a response."""
         return {self.truncated, self.filtered, self.empty} != {"keep"}
 
     async def apply(self, candidate: Candidate, request: Request, sample: Sample) -> Candidate:
-        """Apply the policy for the flaw of ``candidate``: return it unchanged, sampled again, or with an error."""
+        """Return ``candidate`` after the policy for its flaw: unchanged, sampled again, or with an error."""
         flaw = flaw_of(candidate)
         policy = self._policy(flaw)
         if policy == "drop":
@@ -68,7 +71,7 @@ def flaw_of(candidate: Candidate) -> Flaw:
 
 
 def _retry(request: Request, attempt: int, flaw: Flaw) -> tuple[Request, int]:
-    """Return the request and the attempt number of the retry."""
+    """Return (request, attempt number) for the retry of a response with this flaw."""
     if flaw == "truncated" and request.sampling.max_tokens is not None:
         sampling = replace(request.sampling, max_tokens=2 * request.sampling.max_tokens)
         return replace(request, sampling=sampling), attempt

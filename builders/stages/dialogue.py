@@ -1,6 +1,6 @@
-"""Records the messages of one candidate while the tool loop (``builders.stages.rollout``) runs.
+"""Records the messages of one candidate during the tool loop (``builders.stages.rollout``).
 
-The messages are in Chat Completions format, so that a model can be trained on them directly.
+The messages are in the Chat Completions format, so that a model can be trained on them directly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Dialogue:
     user_turns: int | None = None  # messages of the simulated user; None: there is no user
 
     def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
-        """Append one turn of the model and return its tool calls. With ``text_only``, remove the tool calls first.
+        """Append one turn of the model and return its tool calls. If ``text_only``, the tool calls are removed first.
 
         The turn is appended to ``messages`` and to ``follow_up``, the messages of the next request. In ``follow_up``,
         it also contains the detail and the reasoning of the completion, because some services require them.
@@ -58,7 +58,7 @@ class Dialogue:
         return message.get("tool_calls") or ()
 
     def add_user_message(self, text: str) -> None:
-        """Append a message of the simulated user. The limits on tool calls count from this message."""
+        """Append a message of the simulated user. The counts of tool calls and tool turns start again from 0."""
         message: Message = {"role": "user", "content": text}
         self.messages.append(message)
         self.follow_up.append(message)
@@ -67,7 +67,7 @@ class Dialogue:
         self.call_counts.clear()
 
     def add_tool_result(self, call: JsonObject, name: str, result: ToolResult, max_chars: int) -> None:
-        """Append the result of one tool call; content longer than ``max_chars`` characters is cut."""
+        """Append the result of one tool call. Content of more than ``max_chars`` characters is cut off."""
         content = _shortened(result.content, max_chars)
         reply: Message = {"role": "tool", "tool_call_id": call["id"], "name": name, "content": content}
         self.messages.append(reply)
@@ -83,9 +83,10 @@ class Dialogue:
         )
 
     def candidate(self, request: Request, attempt: int, state: JsonObject | None, error: str) -> Candidate:
-        """Return the finished candidate.
+        """Return the candidate that has this dialogue.
 
         ``state`` contains the changes in the simulated world of the tools; None if the tools have no such world.
+        ``error`` is the reason why the dialogue failed, or "".
         """
         completions = self.completions
         last = completions[-1] if completions else None
@@ -136,9 +137,10 @@ def call_ids_of(messages: Sequence[Message]) -> set[str]:
 
 
 def with_unique_ids(calls: Sequence[JsonObject], turn: int, taken: set[str]) -> list[JsonObject]:
-    """Return ``calls``, each with an id that is not in ``taken``, and add the ids to ``taken``.
+    """Return ``calls``, each with an id that is not in ``taken``, and add these ids to ``taken``.
 
-    This is needed because some servers send no ids, send equal ids, or number the calls from 0 in each turn.
+    Some servers send no ids, send equal ids, or number the calls from 0 in each turn. ``turn`` is the number of the
+    turn.
     """
     named: list[JsonObject] = []
     for position, call in enumerate(calls):
@@ -159,7 +161,7 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def sum_of_known(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of all ``costs`` that are not None; None if all are."""
+    """Return the sum of the ``costs`` that are not None; None if all are None."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known else None
 

@@ -31,12 +31,12 @@ class Generate:
     """Adds the column ``candidates``: ``n`` candidates per query, with the indices 0 to n-1.
 
     With ``greedy``, one more candidate with the index ``n`` is sampled at temperature 0. If ``sampler`` is an
-    ``Archive``, recorded responses are read instead: the first ``n``, or all if ``n`` is None. ``adaptive`` samples
-    fewer than ``n`` candidates when fewer are enough. ``models`` are further models, by role; each samples ``n`` more
+    ``Archive``, recorded responses are used instead: the first ``n``, or all if ``n`` is None. ``adaptive`` samples
+    fewer than ``n`` candidates when fewer are enough. ``models`` maps roles to further models; each samples ``n`` more
     candidates (see ``OtherModels``). ``user`` continues the dialogues of queries that describe a user. For the other
     settings see ``RequestBuilder``, ``RolloutLimits`` and ``AnswerPolicies``.
 
-    If a candidate cannot be sampled, ``Candidate.error`` holds the reason. Raises only the errors that stop the run.
+    If a candidate cannot be sampled, ``Candidate.error`` contains the reason. Raises only the errors that stop the run.
     """
 
     name = "generate"
@@ -111,10 +111,11 @@ class Generate:
         )
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls after the first turn: further turns, and calls of simulated tools and of a simulated user.
+        """Return the expected calls after the first turn, for the cost estimate.
 
-        The expected number is one further turn per candidate and message of the user. At most, each candidate uses all
-        turns, with one tool call per turn.
+        These are further turns of the model, and calls of simulated tools and of a simulated user. The expected number
+        of further turns is one per candidate. At most, each candidate uses all allowed turns, with one tool call per
+        turn.
         """
         if not isinstance(self.sampler, Sampler):
             return []
@@ -145,11 +146,14 @@ class Generate:
         return {"candidates": [candidate_to_row(candidate) for candidate in candidates]}
 
     def recorded_answers(self, query: Query) -> list[Candidate] | None:
-        """Return the recorded answers to ``query`` that are used; None if answers are sampled."""
+        """Return those recorded answers to ``query`` that the run uses; None if the run samples its answers."""
         return None if self.recorded is None else self.recorded.answers_for(query)[: self.most_recorded]
 
     async def sample(self, query: Query, numbers: Sequence[int], attempt: int = 0) -> list[Candidate]:
-        """Sample the candidates with the indices ``numbers``, sorted by index; index ``n`` is the greedy candidate."""
+        """Sample the candidates with the indices ``numbers``. Returns them sorted by index.
+
+        The index ``n`` is the greedy candidate; higher indices belong to the further models.
+        """
         assert self._live is not None
         own = self.request_builder.requests(query, [number for number in numbers if number < self.n])
         requests = [(self._live, request) for request in own]
@@ -162,7 +166,7 @@ class Generate:
     async def _sample_request(
         self, query: Query, sampler: Sampler, wanted: CandidateRequest, attempt: int
     ) -> list[Candidate]:
-        """Sample the candidates of one request and apply the policies for flawed responses."""
+        """Sample the candidates of the request ``wanted``, and apply the policies for flawed responses."""
         seed, user = world_seed(query, wanted.request), self._user_of(query)
 
         async def sample(request: Request, samples: Sequence[int], attempt: int) -> list[Candidate]:
@@ -189,8 +193,8 @@ def _numbered(candidate: Candidate, number: int, wanted: CandidateRequest) -> Ca
 def world_seed(query: Query, request: Request) -> int:
     """Return the seed of the tools' simulated world.
 
-    It is ``metadata["world_seed"]`` of the query if that is set. Otherwise it is 0 for a query with a known final state
-    (``reference.state``), and the sampling seed for any other query.
+    If the query sets ``metadata["world_seed"]``, this is the seed. Otherwise it is 0 for a query with a known final
+    state (``reference.state``), and the sampling seed for any other query.
     """
     own = query.metadata.get("world_seed")
     if own is not None:

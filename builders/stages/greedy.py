@@ -1,4 +1,7 @@
-"""The greedy sample: one more candidate per query, sampled at temperature 0. Used by ``builders.stages.generate``."""
+"""Builds the request for the greedy candidate: one more candidate per query, sampled at temperature 0.
+
+Used by ``builders.stages.generate``.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from bestofn.builders.stages.requests import CandidateRequest
 
 
 def greedy_request(request: Request, candidate: int) -> CandidateRequest:
-    """Return ``request`` at temperature 0, for one sample: the candidate with the index ``candidate``.
+    """Return the request for the greedy candidate: one sample of ``request`` at temperature 0.
 
-    The caller builds ``request`` with the first prompt variant. The candidate is labelled with the arm "greedy".
+    ``candidate`` is the index of the candidate, and its arm is "greedy". The caller builds ``request`` with the first
+    prompt variant.
     """
     sampling = replace(request.sampling, temperature=0.0, top_p=None)
     return CandidateRequest(replace(request, sampling=sampling), (candidate,), (0,), arm="greedy")

@@ -1,7 +1,7 @@
-"""The candidates of further models: ``provider=[strong,weak]`` samples each query from several models in one run.
+"""Samples candidates from further models: ``provider=[strong,weak]`` samples each query from several models in one run.
 
 ``builders.stages.generate`` uses it. The first model is the policy of the run: only its samples count towards pass@k.
-The candidates of another model have its role as their arm. The pairing ``delta`` uses the roles.
+The arm of a candidate of another model is the role of this model. The pairing ``delta`` uses the roles.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SEED_STEP = 1_000_003  # between the seeds of two models: with equal seeds, simi
 
 @dataclass(frozen=True, slots=True)
 class OtherModels:
-    """The further models of a run: role -> sampler. Each samples ``n`` candidates, numbered from ``first`` on.
+    """The further models of a run: role -> sampler. Each samples ``n`` candidates; their indices start at ``first``.
 
     Raises ``ConfigError`` if a role has the name of an arm of the first model.
     """
@@ -44,7 +44,7 @@ class OtherModels:
     def requests(
         self, builder: RequestBuilder, query: Query, candidates: Sequence[int]
     ) -> Iterator[tuple[Sampler, CandidateRequest]]:
-        """Yield the requests for those of ``candidates`` that are of these models, each with its sampler."""
+        """Yield (sampler, request) for those of ``candidates`` that belong to these models."""
         for place, (role, sampler) in enumerate(self.samplers.items()):
             start = self.first + place * self.n
             own = [number - start for number in candidates if start <= number < start + self.n]
@@ -57,5 +57,5 @@ class OtherModels:
                 yield sampler, replace(wanted, request=request, candidates=numbers, arm=role)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the first turns of these models for one query; ``candidates`` is not used."""
+        """Return the calls for the first turns of these models, for one query; ``candidates`` is not used."""
         return [PlannedCalls(sampler, self.n, self.n) for sampler in self.samplers.values()]

@@ -1,4 +1,4 @@
-"""The last stage of a build: it makes the preference pairs of each query from its scored candidates."""
+"""The last stage of a build: makes preference pairs from the scored candidates of each query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bestofn.builders.schema import features, judged_from_row
 
 
 class MakePairs:
-    """Adds the column ``pairs``.
+    """Adds the column ``pairs``, the preference pairs of each query.
 
     The verdicts must allow each pair (``pairing.basis.is_valid_pair``), and its two candidates must differ. Otherwise
     the stage raises ``AssertionError``, because the pairing has a bug.

@@ -1,4 +1,4 @@
-"""Prompt variants: short instructions that make the candidates of a query differ in form.
+"""Prompt variants: short instructions that give the candidates of a query different forms.
 
 Candidate i is sampled with variant i modulo the number of variants. The text of a variant is added to the system prompt
 of the request, never to the stored prompt. Used by ``builders.stages.requests``.
@@ -21,9 +21,9 @@ VARIANTS: Mapping[str, str] = {
 
 
 def select(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each prompt variant in ``names``, as a dict from name to text.
+    """Return a dict from each prompt variant in ``names`` to its text.
 
-    ``own`` contains the user's variants; they are added to the built-in ones, or replace those with the same name. If
+    ``own`` contains the user's variants. They are added to the built-in ones, or replace those with the same name. If
     ``names`` is empty, the result is ``{"": ""}``. Raises ``ConfigError`` if a name is unknown or repeated.
     """
     known = {**VARIANTS, **own}

@@ -1,4 +1,4 @@
-"""Refinement: an answer that failed is criticised and revised, up to a number of rounds. ``run.refinement`` uses it."""
+"""Refinement: criticises and revises failed answers, for a limited number of rounds. Used by ``run.refinement``."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ VARIANT = "revision"
 class Refiner:
     """Criticises and revises the answers of one query.
 
-    - ``feedback``: ``judge`` asks ``critic`` for faults. ``verifier`` states that the answer failed, for programs also
-      the failed test. Neither shows the reference answer.
-    - ``rounds``: the largest number of revisions of an answer. A revision that passes is not revised again, and no one
-      that scores no higher than its predecessor, if no verdict decides.
-    - ``most``: the largest number of answers per query that are revised. Failed answers are revised; if no answer has a
-      verdict of pass or fail, those with the lowest scores, but not the best one.
+    - ``feedback``: with ``judge``, the model ``critic`` names the faults. With ``verifier``, the feedback says that the
+      answer failed, and for programs also which test failed. Neither shows the reference answer.
+    - ``rounds``: the largest number of revisions of an answer. A revision that passes is not revised again. If no
+      verdict decides, revising also stops once a revision has no higher score than its predecessor.
+    - ``most``: the largest number of answers per query that are revised. Failed answers are revised. If no answer has a
+      verdict of pass or fail, the answers with the lowest scores are revised, but not the best one.
     """
 
     author: Sampler
@@ -59,11 +59,11 @@ class Refiner:
 
     @functools.cached_property
     def _score(self) -> ScoreCandidates:
-        """The scorer of all queries. It stops the refinement if the reward keeps failing."""
+        """The stage that scores all queries. It stops the refinement if the reward keeps failing."""
         return ScoreCandidates(self.reward)
 
     async def row(self, row: Row) -> dict[str, Any] | None:
-        """Return the nested row with the revisions as further candidates, scores of all, and pairs.
+        """Return the row with the revisions as further candidates, their verdicts, and new scores of all candidates.
 
         Returns None if no answer was revised.
         """
@@ -103,7 +103,7 @@ class Refiner:
         return sorted(scored, key=score_of)[:-1][: self.most]
 
     async def _chain(self, query: Query, original: Judged) -> list[tuple[Candidate, Verdict]]:
-        """Return the revisions of one answer in order, each with its verdict."""
+        """Return the revisions of the answer ``original`` in order, each with its verdict."""
         chain: list[tuple[Candidate, Verdict]] = []
         current, verdict = original.candidate, original.verdict
         for turn in range(1, self.rounds + 1):
@@ -122,7 +122,7 @@ class Refiner:
         return chain
 
     async def _feedback(self, query: Query, candidate: Candidate, verdict: Verdict) -> str:
-        """Return the feedback on an answer; "" if there is none. The reason is counted."""
+        """Return the feedback on an answer. If there is none, return "" and count the reason."""
         if self.feedback == "verifier":
             return verifier_feedback(query, verdict)
         answer = candidate_text(candidate, MOST_JUDGED)
@@ -145,7 +145,7 @@ class Refiner:
         return reply["feedback"].strip()
 
     async def _revised(self, query: Query, candidate: Candidate, feedback: str) -> Candidate | None:
-        """Sample the revision of an answer. Returns None if the request failed, which is counted."""
+        """Sample a revision of an answer. If the request fails, count the failure and return None."""
         task = (
             f"Feedback on your answer:\n\n{feedback}\n\nWrite the whole answer again without these faults. Do not "
             "mention the feedback or the earlier answer."
@@ -162,7 +162,10 @@ class Refiner:
     async def _may_improve(
         self, query: Query, before: tuple[Candidate, Verdict], after: tuple[Candidate, Verdict]
     ) -> bool:
-        """Return whether another round is worth it: the answer failed, or its score has risen."""
+        """Return whether another round may help: the answer failed, or the revision has a higher score.
+
+        ``before`` and ``after`` are the answer and its revision, each with its verdict.
+        """
         if "fail" in (before[1].outcome, after[1].outcome):
             return True
         scores = await _scores(self.reward, query, [before[0], after[0]], [before[1], after[1]])
@@ -171,9 +174,10 @@ class Refiner:
 
 
 def verifier_feedback(query: Query, verdict: Verdict) -> str:
-    """Return what a failed verdict may tell the author of the answer; "" if the answer did not fail.
+    """Return the feedback that a verdict of fail gives to the author of the answer; "" for other verdicts.
 
-    Only the explanation of a failed test is passed on. The explanations of other verifiers contain the reference.
+    Only the explanation of a failed test is passed on, because the explanations of other verifiers contain the
+    reference.
     """
     if verdict.outcome != "fail":
         return ""
@@ -184,10 +188,10 @@ def verifier_feedback(query: Query, verdict: Verdict) -> str:
 
 @relies_on("scores")
 def refined_pairs(judged: Sequence[Judged], rules: PairRules = PairRules()) -> Iterator[Pair]:
-    """Yield the pair (revision over original) of each revised answer, if a verdict or a score says that it is better.
+    """Yield one pair per improved answer: a revision as chosen, the original as rejected.
 
-    The last revision of the answer that is better is chosen. Better: it passed and the original failed. If no
-    verdict decides on either: its score is higher, by ``rules.margin`` if that is set.
+    The last revision that is better than the original is chosen. A revision is better if it passed and the original
+    failed. If no verdict decides on either, it is better if its score is higher, by ``rules.margin`` if that is set.
     """
     usable = {one.candidate.index: one for one in settled(judged) if teachable(one, rules)}
     chains: dict[int, list[Judged]] = {}
@@ -211,7 +215,7 @@ def _is_better(revision: Judged, original: Judged) -> bool:
 async def _scores(
     reward: Reward, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]
 ) -> list[Score]:
-    """Return the scores of ``candidates``; without values if the reward raises an exception."""
+    """Return the scores of ``candidates``. If the reward raises an exception, they have no values."""
     with row_boundary():
         return await reward.score(query, candidates, verdicts)
     return [Score(None)] * len(candidates)

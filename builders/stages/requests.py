@@ -22,7 +22,8 @@ AnswerForm = Literal["text", "steps"]
 class CandidateRequest:
     """One request and the indices of the candidates that it produces.
 
-    Sample ``samples[k]`` of ``request`` becomes the candidate with the index ``candidates[k]``.
+    Sample ``samples[k]`` of ``request`` becomes the candidate with the index ``candidates[k]``. ``variant`` is the
+    prompt variant, and ``arm`` says how the candidates are sampled.
     """
 
     request: Request
@@ -60,7 +61,7 @@ class RequestBuilder:
         self._schema = steps_form.SCHEMA if self._in_steps and schema is None else schema
 
     def request(self, query: Query, variant: str | None = None) -> Request:
-        """Return the request for ``query`` with the prompt variant ``variant``; None selects the first variant."""
+        """Return the request for ``query`` with the prompt variant ``variant``; None means the first variant."""
         text = self.variants[next(iter(self.variants)) if variant is None else variant]
         after = paragraphs((text, steps_form.INSTRUCTION if self._in_steps else ""))
         return Request(
@@ -71,7 +72,7 @@ class RequestBuilder:
         )
 
     def requests(self, query: Query, candidates: Sequence[int]) -> Iterator[CandidateRequest]:
-        """Yield the requests for the candidates with the indices ``candidates``: one per prompt variant that they use.
+        """Yield the requests for the candidates with the indices ``candidates``: one request per prompt variant in use.
 
         If ``candidates`` are consecutive numbers, the samples of each request are consecutive too. One service call can
         then return all samples of a request.
@@ -84,7 +85,7 @@ class RequestBuilder:
                 yield CandidateRequest(self.request(query, variant), numbers, samples, variant)
 
     def samples_per_request(self, n: int) -> list[int]:
-        """Return the number of samples per prompt variant when a query has ``n`` candidates."""
+        """Return the number of samples of each prompt variant if a query has ``n`` candidates."""
         width = len(self.variants)
         return [len(range(position, n, width)) for position in range(width)]
 

@@ -8,7 +8,7 @@ Rules of the loop:
 - Each call has a unique id within the dialogue. The next request contains the same ids.
 - If a call cannot be run (invalid JSON, an unknown tool, a schema violation), its result is a structured error. Then
   the dialogue continues.
-- A long result is cut; a note says how many characters are missing.
+- A long result is cut off; a note says how many characters are missing.
 - If the query has a simulated user, an answer in text is sent to the user. The dialogue continues with the reply.
 - The loop does not depend on the time, so the same journal gives the same messages.
 """
@@ -34,7 +34,7 @@ UserReply = Callable[[Sequence[Message]], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class RolloutLimits:
-    """The limits at which a dialogue ends.
+    """The limits at which a dialogue ends. Raises ``ValueError`` if a limit is less than 1.
 
     ``turns`` is the maximum number of turns with tool calls. ``tokens`` is the maximum number of completion tokens.
     ``user_turns`` is the maximum number of messages of a simulated user. Each message of this user restarts the counts
@@ -74,12 +74,12 @@ async def rollout(
     ``tools.fresh(seed, request.tools)``. Tools run only if the request declares tools. If ``tools`` is None, a tool
     call ends the dialogue (``detail["tool_stop"] == "no_tools"``), as single-turn benchmarks require.
 
-    ``Candidate.detail`` holds ``tool_stop``, ``turns``, ``tool_results`` (per call: id, name, source, error,
+    ``Candidate.detail`` contains ``tool_stop``, ``turns``, ``tool_results`` (per call: id, name, source, error,
     refused), ``state`` (changes in the world), ``user_turns`` (messages of the simulated user), ``harmony`` (messages
     of a Harmony model), ``completion`` (detail of the last turn) and ``retry``.
 
-    If a dialogue fails, ``Candidate.error`` holds the reason, and the messages so far are kept. Raises only the errors
-    that stop the run: ``AuthenticationError``, ``BudgetError``, ``JournalError``, ``MachineError``.
+    If a dialogue fails, ``Candidate.error`` contains the reason, and the messages so far are kept. Raises only the
+    errors that stop the run: ``AuthenticationError``, ``BudgetError``, ``JournalError``, ``MachineError``.
     """
     episode = _Rollout(sampler, request, tools, attempt, limits, seed, user)
     first_turns = await sampler.draw(request, tuple(indices), attempt)
@@ -93,7 +93,7 @@ async def rollout(
 
 @dataclass(frozen=True, slots=True)
 class _Rollout:
-    """Runs the dialogues of one request. The fields are the arguments that all its candidates share."""
+    """Runs the dialogues of one request. The fields are the arguments of ``rollout`` that all its candidates share."""
 
     sampler: Sampler
     request: Request
@@ -108,7 +108,7 @@ class _Rollout:
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
         """Return the candidate with the sample index ``index``.
 
-        If a tool result was invented from a schema, the model may respond that it cannot help. Then the dialogue is run
+        If a tool result was made up from a schema, the model may respond that it cannot help. Then the dialogue is run
         a second time, and a model writes such tool results.
         """
         candidate = await self._finished_dialogue(self.tools, index, first_turn)
@@ -155,7 +155,10 @@ class _Rollout:
         return dialogue.candidate(self.request, self.attempt, state, failure.message)
 
     async def _converse(self, dialogue: Dialogue, world: Tools | None, turn: Completion | ProviderError) -> None:
-        """Extend ``dialogue`` until the model answers in text or a limit is reached."""
+        """Extend ``dialogue`` until the model answers in text, a limit is reached, or the user ends the dialogue.
+
+        Raises the ``ProviderError`` of a turn that could not be sampled.
+        """
         while True:
             completion = _completed(turn)
             calls = dialogue.add_completion(completion)
@@ -181,7 +184,7 @@ class _Rollout:
             turn = await self._sample_turn(follow_up, dialogue.index)
 
     async def _user_replied(self, user: UserReply, dialogue: Dialogue) -> bool:
-        """Append the reply of the simulated user. Return False if the dialogue ends instead."""
+        """Append the reply of the simulated user and return True. Return False if the dialogue ends without a reply."""
         if (dialogue.user_turns or 0) >= self.limits.user_turns:
             dialogue.stop = "user_limit"
             return False
@@ -226,9 +229,10 @@ class _Rollout:
 
 
 def _with_shared_costs_once(candidates: Sequence[Candidate], drawn: Mapping[int, Sequence[Meter]]) -> list[Candidate]:
-    """Return ``candidates`` with the cost of each sample of a simulated tool or user in the first that has drawn it.
+    """Return ``candidates`` with the cost of each shared sample only in the first candidate that has drawn it.
 
-    The journal has one reply for equal requests of several candidates, so it was paid for once.
+    ``drawn`` contains the samples of simulated tools and users per candidate. If several candidates make the same
+    request, its reply comes from the journal and was paid for once.
     """
     seen: set[Sample] = set()
     result: list[Candidate] = []
@@ -260,13 +264,13 @@ async def _run_call(call: JsonObject, world: Tools, seed: int) -> ToolResult:
 
 
 def _refused(kind: str, message: str) -> ToolResult:
-    """Return the result of a tool call that was not run; the model receives ``message``."""
+    """Return the result of a tool call that was not run. The model receives ``message`` and the error type ``kind``."""
     body = json.dumps({"error": {"type": kind, "message": message}}, ensure_ascii=False)
     return ToolResult(body, source="refused", error=message)
 
 
 def _tool_and_arguments(call: JsonObject) -> str:
-    """Return a key for ``call``. Calls of the same tool with the same arguments have the same key."""
+    """Return a key for ``call``. Calls of the same tool with the same arguments have equal keys."""
     try:
         arguments: object = call_arguments(call)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The third stage of a build: it scores all candidates of a query together."""
+"""The third stage of a build: scores all candidates of a query together."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bestofn.builders.schema import candidates_of, features, query_from_row, sco
 class ScoreCandidates:
     """Adds the column ``scores``, one score per candidate.
 
-    If the reward sends requests to a model with a known price, ``parts["cost_usd"]`` has the cost in dollars, divided
-    equally among the candidates. If the reward fails, each ``value`` is None and ``parts["error"]`` holds the reason.
-    Raises only the errors that stop the run, and ``OutageError`` if the reward keeps failing (see ``RewardHealth``).
+    If the reward sends requests to a model with a known price, ``parts["cost_usd"]`` is the candidate's equal share of
+    the cost in dollars. If the reward fails, each ``value`` is None and ``parts["error"]`` contains the reason. Raises
+    only the errors that stop the run, and ``OutageError`` if the reward keeps failing (see ``RewardHealth``).
     """
 
     name = "reward"

@@ -1,4 +1,4 @@
-"""Requests responses as JSON steps and stores them as plain text. Used by ``builders.stages.requests``."""
+"""Requests responses as JSON steps, and converts them to plain text. Used by ``builders.stages.requests``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def as_text(candidate: Candidate) -> Candidate:
 
 
 def _text(value: JsonObject) -> str:
-    """Return the steps, one paragraph per step, and the final answer; "" if the object has neither."""
+    """Return the steps and the final answer as paragraphs; "" if the object has neither."""
     steps = value.get("steps")
     paragraphs = []
     for step in steps if isinstance(steps, list) else ():

@@ -1,4 +1,4 @@
-"""The second stage of a build: it verifies each candidate."""
+"""The second stage of a build: verifies each candidate."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bestofn.builders.telemetry.spans import span
 
 
 class Verify:
-    """Adds the column ``verdicts``, in the order of ``candidates``.
+    """Adds the column ``verdicts``, one verdict per candidate, in the order of ``candidates``.
 
-    If a judge was asked, and a price is known, ``detail["cost_usd"]`` has the cost of its requests in dollars. If the
-    verifier raises an exception, the outcome is ``error``, never ``fail``.
+    If the verifier sends requests to a judge with a known price, ``detail["cost_usd"]`` is their cost in dollars. If
+    the verifier raises an exception, the outcome is ``error``, never ``fail``.
     """
 
     name = "verify"

@@ -1,1 +1,1 @@
-"""Spans of a run's work and their export by OpenTelemetry, and the metrics in an experiment tracker."""
+"""Spans of a run's work, their export by OpenTelemetry, and metrics for an experiment tracker."""

@@ -1,7 +1,8 @@
 """Exports the spans and metrics of a run by OTLP over HTTP, with the SDK of OpenTelemetry.
 
-The environment variables of OpenTelemetry configure the exporter, for example ``OTEL_EXPORTER_OTLP_ENDPOINT``. Requests
-have the attributes of the semantic conventions for generative models. No prompt and no answer is exported.
+The environment variables of OpenTelemetry configure the exporter, for example ``OTEL_EXPORTER_OTLP_ENDPOINT``. The
+spans of requests have the attributes of the semantic conventions for generative models. No prompt and no answer is
+exported.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ IN_HISTOGRAMS = ("gen_ai.request.model", "outcome", "verifier", "status", "langu
 
 @contextlib.contextmanager
 def exporting(name: str, facts: JsonObject, metrics: Callable[[], JsonObject], every_s: float) -> Iterator[None]:
-    """Export spans and metrics during the block, below one span ``name``. ``facts`` are attributes of the resource.
+    """Export the spans and metrics of the block, below one root span with the name ``name``.
 
-    The metrics are sent every ``every_s`` seconds and at the end. Raises ``ConfigError`` if a package is missing.
+    ``facts`` are attributes of the resource. The values that ``metrics`` returns are sent every ``every_s`` seconds and
+    at the end. Raises ``ConfigError`` if a package is missing.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -58,9 +60,9 @@ def exporting(name: str, facts: JsonObject, metrics: Callable[[], JsonObject], e
 
 
 class SpanRecorder:
-    """Records spans as OpenTelemetry spans, and their durations as histograms ``bestofn.NAME.duration``.
+    """Records spans as OpenTelemetry spans, and their durations in seconds as histograms ``bestofn.NAME.duration``.
 
-    The parent of a span is the enclosing span in the same task; without one, it is ``root``.
+    The parent of a span is the enclosing span in the same task. If there is none, the parent is ``root``.
     """
 
     def __init__(self, tracer: Tracer, meter: Meter, root: Span) -> None:
@@ -69,7 +71,7 @@ class SpanRecorder:
 
     @contextlib.contextmanager
     def span(self, name: str, attributes: Attributes) -> Iterator[_Noted]:
-        """Record the block as a span."""
+        """Record the block as a span with the name ``name``."""
         from opentelemetry import trace
 
         parent = None if trace.get_current_span().get_span_context().is_valid else trace.set_span_in_context(self._root)
@@ -91,18 +93,18 @@ class SpanRecorder:
 
 
 class _Noted(NamedTuple):
-    """A span of OpenTelemetry, with the attributes that it has so far."""
+    """A span of OpenTelemetry, with a copy of its attributes."""
 
     span: Span
     attributes: dict[str, Value]
 
     def note(self, attributes: Attributes) -> None:
-        """Add attributes."""
+        """Add attributes to the span; those whose value is None are left out."""
         self.attributes.update(_known(attributes))
         self.span.set_attributes(_known(attributes))
 
     def set_attribute(self, key: str, value: Value) -> None:
-        """Add one attribute."""
+        """Add one attribute to the span."""
         self.note({key: value})
 
     def set_status(self, status: StatusCode) -> None:
@@ -112,7 +114,10 @@ class _Noted(NamedTuple):
 
 @contextlib.contextmanager
 def _failure_noted(span: Span | _Noted) -> Iterator[None]:
-    """Record the type of an exception. Its text is not exported, because it may contain parts of an answer."""
+    """Record the type of an exception that the block raises in ``span``.
+
+    The text of the exception is not exported, because it may contain parts of an answer.
+    """
     from opentelemetry.trace import StatusCode
 
     try:
@@ -131,7 +136,7 @@ Samples = Iterable[tuple[float, dict[str, str]]]
 
 
 def observe(meter: Meter, metrics: Callable[[], JsonObject]) -> None:
-    """Create the instruments that read ``metrics``, the metrics of a run (``run.metrics``)."""
+    """Create the counters and gauges of a run. ``metrics`` returns their present values (``run.metrics``)."""
     counters: dict[str, Callable[[JsonObject], Samples]] = {
         "bestofn.requests": lambda now: _of_services(now, "attempts"),
         "bestofn.failures": lambda now: _by_cause(now, "failed"),

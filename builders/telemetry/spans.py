@@ -1,6 +1,6 @@
-"""Marks pieces of work as spans. Without a recorder, a span costs almost no time.
+"""Records pieces of work as spans. Without a recorder, a span costs almost no time.
 
-``sampling``, ``stages`` and the sandbox call ``span``; ``telemetry.otel`` is the recorder.
+``sampling``, ``stages`` and the sandbox call ``span``; ``telemetry.otel`` implements the recorder.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ Attributes = Mapping[str, Value | None]
 
 
 class Span(Protocol):
-    """A piece of work that is in progress."""
+    """A span: a recorded piece of work that is in progress."""
 
     def note(self, attributes: Attributes) -> None:
-        """Add attributes, for example the outcome."""
+        """Add attributes to the span, for example the outcome."""
         ...
 
 
 class Recorder(Protocol):
-    """Receives the spans of a run."""
+    """An object that receives the spans of a run."""
 
     def span(self, name: str, attributes: Attributes) -> AbstractContextManager[Span]:
-        """Record the block as a span."""
+        """Record the block as a span with the name ``name``."""
         ...
 
 
@@ -40,7 +40,7 @@ _recorder: Recorder | None = None
 
 
 def span(name: str, attributes: Attributes) -> AbstractContextManager[Span]:
-    """Record the block as the span ``name``. An exception ends the span with its type as ``error.type``."""
+    """Record the block as a span with the name ``name``. If it raises, ``error.type`` is the exception's type."""
     return contextlib.nullcontext(_UNRECORDED) if _recorder is None else _recorder.span(name, attributes)
 
 

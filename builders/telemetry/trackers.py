@@ -25,7 +25,7 @@ REMEDIES: Mapping[TrackerName, str] = {
 
 
 class Tracked(Protocol):
-    """A run of a tracker."""
+    """A run in an experiment tracker."""
 
     def log(self, metrics: Mapping[str, float]) -> object:
         """Record one value per metric."""
@@ -40,9 +40,9 @@ class Tracked(Protocol):
 def tracked(
     tracker: TrackerName, project: str, out: Path, config: JsonObject
 ) -> Iterator[Callable[[JsonObject], None]]:
-    """Yield a function that logs the metrics of the run in ``out``. The run of the tracker has the folder's name.
+    """Yield a function that logs metrics of the run in ``out``. In the tracker, the run has the name of the folder.
 
-    ``config`` has no credentials. Raises ``ConfigError`` if the client is not installed or cannot start.
+    ``config`` must not contain credentials. Raises ``ConfigError`` if the client is not installed or cannot start.
     """
     try:
         client = importlib.import_module(tracker)
@@ -75,7 +75,7 @@ def _problems_named(tracker: str) -> Iterator[None]:
 
 
 def numbers(metrics: JsonObject, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield (name, value) for each number in ``metrics``; nested names are joined with "/"."""
+    """Yield (name, value) for each number in ``metrics``. A nested number has a name such as ``tokens/input``."""
     for key, value in metrics.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):

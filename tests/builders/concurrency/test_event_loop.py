@@ -1,4 +1,4 @@
-"""The event loop: opening, closing and cancelling."""
+"""The event loop opens contexts in order, closes them in reverse order, and cancels its tasks."""
 
 import asyncio
 import concurrent.futures
@@ -30,7 +30,7 @@ def test_contexts_open_in_order_and_close_in_reverse() -> None:
 
 
 class Opening:
-    """A context that takes ``seconds`` to open. If it is cancelled, it cleans up, which takes a moment."""
+    """A context manager that takes ``seconds`` to open. If it is cancelled, it needs 50 ms to clean up."""
 
     def __init__(self, name: str, seen: list[str], seconds: float = 60.0) -> None:
         self.name, self.seen, self.seconds = name, seen, seconds

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP stop the process like Ctrl-C: by an exception, once."""
+"""SIGTERM and SIGHUP stop the process as Ctrl-C does: they raise one exception."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bestofn.builders.concurrency.signals import STOP_SIGNALS, Terminated, exit_
 
 @pytest.fixture(autouse=True)
 def default_handlers():
-    """The handlers that a process has at its start; pytest's own process may ignore SIGHUP."""
+    """Set the signal handlers that a new process has, because pytest's process may ignore SIGHUP."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOP_SIGNALS}
     gc.disable()  # Hypothesis calls a function at each collection, in which Python would ignore the exception
     yield

@@ -1,4 +1,4 @@
-"""Threads for blocking work: results, reuse, and threads that are abandoned when their caller is cancelled."""
+"""Blocking work runs in reused threads, and a thread is abandoned when its caller is cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that become ready together are divided among the iterations of the event loop."""
+"""Only a few of the tasks that become ready together continue in each iteration of the event loop."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Credentials in settings, URLs, headers and texts are masked; everything else stays."""
+"""Credentials in settings, URLs, headers and texts are masked, and all other text is unchanged."""
 
 import json
 import logging
@@ -176,7 +176,7 @@ def test_a_credential_is_masked_while_others_are_remembered(monkeypatch: pytest.
     masked = []
 
     class Watched(str):
-        """A credential that masks a text whenever its spellings are computed."""
+        """A credential that masks a text each time it is encoded, which happens during ``remember``."""
 
         def encode(self, *given: str) -> bytes:
             masked.append(redacted_text("sent first-secret-of-a-thread-1"))

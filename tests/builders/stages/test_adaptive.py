@@ -1,4 +1,4 @@
-"""Adaptive sampling: when it stops, and that its extra samples do not bias pass@k."""
+"""Adaptive sampling stops at the right number of samples, and its extra samples do not bias pass@k."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 
 
 
 class Says:
-    """A verifier whose outcome is the text of the response; the texts ``break`` and ``stop`` raise."""
+    """A verifier whose outcome is the text of the response. For the texts ``break`` and ``stop`` it raises an error."""
 
     name = "says"
 
@@ -35,7 +35,10 @@ class Says:
 
 
 def run(tmp_path, words: str, n: int = 16, greedy: bool = False, **rule):
-    """(candidates, provider) where sample i is the i-th word of ``words``; further samples are the last word."""
+    """Return (candidates, provider) of the stage with the ``Adaptive`` settings ``rule``.
+
+    Sample i is the i-th word of ``words``; all later samples are the last word.
+    """
     texts = words.split()
     provider = Scripted(lambda request, seed: texts[min(seed, len(texts) - 1)])
 
@@ -97,7 +100,7 @@ def test_rules_that_make_no_sense_are_refused(wrong) -> None:
 
 
 def test_estimators_count_only_samples_that_depend_on_no_verdict() -> None:
-    """With sampling until one passes, the mean pass rate of the queries is far above the true rate."""
+    """pass@1 is the true rate, although the mean rate over all samples is far above it if sampling stops at a pass."""
     figures, rng, rates = RunFigures(), random.Random(0), []
     for _ in range(4_000):
         outcomes = list(itertools.islice(outcomes_until_a_pass(rng, 0.3), 16))

@@ -1,4 +1,4 @@
-"""The generate stage: candidates, prompt variants, the greedy candidate, answer policies and the request plan."""
+"""The generate stage samples candidates, with prompt variants, a greedy candidate, policies and a request plan."""
 
 import asyncio
 import json
@@ -121,7 +121,7 @@ def test_errors_that_stop_the_run_are_raised(tmp_path) -> None:
 
 
 def cut(request, seed) -> Completion:
-    """A response that is truncated if ``max_tokens`` is below 100."""
+    """Return a response that is truncated if the request's ``max_tokens`` is below 100."""
     short = (request.sampling.max_tokens or 0) < 100
     message = {"role": "assistant", "content": "half" if short else "whole"}
     return Completion(message, "scripted", "length" if short else "stop", usage=Usage(5, 10))
@@ -206,7 +206,7 @@ def test_the_plan_counts_several_samples_per_request(tmp_path) -> None:
 
 
 class Worlds:
-    """Tools that record the seed of every world."""
+    """Tools that record the seed of every simulated world."""
 
     def __init__(self) -> None:
         self.seeds: list[int] = []

@@ -1,4 +1,4 @@
-"""A run that samples each query from several models: numbers, roles, journal, costs and the pairing ``delta``."""
+"""A run samples each query from several models, each with its own indices, role, journal entries and costs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ PRICES = {"strong": {"call": 0.5}, "small": {"call": 0.1}}
 def sampled(
     folder: Path, *, numbers: Sequence[int] | None = None, attempt: int = 0, greedy: bool = False
 ) -> tuple[list[Candidate], Ledger, list[Scripted]]:
-    """Sample two candidates per model; ``numbers`` selects some of the candidates."""
+    """Sample two candidates from each of two models. Returns (candidates, ledger, both providers).
+
+    If ``numbers`` is given, only the candidates with these indices are sampled.
+    """
     strong = Scripted(lambda request, seed: f"strong {seed}", model="strong")
     weak = Scripted(lambda request, seed: f"weak {seed}", model="small")
     ledger = Ledger(prices=PRICES)
@@ -64,7 +67,7 @@ def test_each_model_samples_n_candidates_with_its_role_and_price(tmp_path: Path)
 
 
 def test_one_candidate_of_another_model_is_sampled_again(tmp_path: Path) -> None:
-    """``bestofn regenerate where=arm:weak`` names candidates by their index."""
+    """A candidate of another model is sampled again by its index, as ``bestofn regenerate where=arm:weak`` does."""
     first, _, _ = sampled(tmp_path)
     (again,), _, (strong, weak) = sampled(tmp_path, numbers=[3], attempt=1)
     assert (again.index, again.arm, again.model) == (3, "weak", "small")

@@ -1,4 +1,4 @@
-"""Refinement: feedback, revisions, when it stops, and which pairs it makes."""
+"""Refinement gives feedback, revises failed answers, stops after a success, and makes pairs of the improved ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bestofn.builders.stages.refine import Refiner, refined_pairs, verifier_feed
 
 
 class Model:
-    """A scripted model: ``judge`` is its review of an answer, ``answers`` are the revisions in order."""
+    """A scripted model. ``review`` returns its review of an answer, and ``answers`` are its revisions in order."""
 
     name, model, identity = "m", "scripted", "m"
 
@@ -52,7 +52,7 @@ class Model:
 
 
 class Sums:
-    """A verifier: 42 passes, texts without a number abstain."""
+    """A verifier that passes texts with 42, and abstains for texts without a digit."""
 
     name = "sums"
 

@@ -1,4 +1,4 @@
-"""The rules of the tool loop, with a scripted sampler and the real mock tools."""
+"""The tool loop follows its rules, with a scripted sampler and the real mock tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEATHER = MockTools(offered=["weather.current", "calculator.evaluate"]).declarat
 
 
 class FakeSampler:
-    """Samples by a function of (request, index), and records the requests."""
+    """A sampler whose turns are a function of (request, index). It stores the requests."""
 
     name = model = identity = "fake"
     free, max_n, batch = True, 1, False
@@ -345,7 +345,7 @@ def test_limits_are_checked() -> None:
 
 
 def user_saying(*texts: str | None) -> Any:
-    """Return a simulated user that replies with ``texts`` in turn, and records the roles of the messages it gets."""
+    """Return a simulated user that replies with ``texts`` in order, and stores the roles of the messages it gets."""
     seen: list[list[str]] = []
 
     async def reply(messages: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Responses in steps: JSON to text, with and without repair."""
+"""Responses in JSON steps become text, and invalid JSON is repaired first."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Errors while a row is judged: the failure of one row is stored as data; an error that affects every row stops the run."""
+"""While a row is judged, its own failure is stored as data, and an error that concerns every row stops the run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DATA = [
 
 
 class Breaks:
-    """A verifier and a reward that raise."""
+    """A verifier and reward that always raises ``error``."""
 
     name = "breaks"
 

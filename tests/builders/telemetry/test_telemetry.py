@@ -1,4 +1,4 @@
-"""Spans and metrics of a build, received by OTLP/HTTP, and the metrics in Weights & Biases, offline."""
+"""A build exports its spans and metrics by OTLP over HTTP, and its metrics to Weights & Biases, offline."""
 
 from __future__ import annotations
 
