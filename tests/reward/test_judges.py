@@ -200,7 +200,7 @@ def ranked(text: str) -> str:
 
 
 def test_the_best_of_every_number_of_answers_has_the_highest_value() -> None:
-    """The answers are ranked without a judge model, so that all numbers up to 32 are fast."""
+    """With a judge that makes no error, the best of 2 to 32 answers has the highest value."""
 
     class Perfect(ListwiseReward):
         calls = 0

@@ -63,7 +63,10 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 @pytest.mark.parametrize("confidence", [0.39, 0.40])
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
-    """The judge decides on math with the flag, on code below the confidence threshold, and on all tool calls."""
+    """The judge is asked about all tool calls, and about code and mathematics below the confidence threshold.
+
+    About mathematics it is asked only if ``flag`` is set.
+    """
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
     domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}
     by_split = BySplit(domains, default=judge)

@@ -1,4 +1,4 @@
-"""Several things verified about one answer: the four-valued logic, the weights, and the choice of parts by the row."""
+"""Several parts are verified for one answer: the combined outcome, the weights, and the choice of parts by the row."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_the_reference_can_be_hidden_and_the_prompt_follows() -> None:
 
 
 def test_texts_that_join_alike_are_different_requests() -> None:
-    """If the texts were only joined, both requests would have the same key."""
+    """Texts that are equal when they are joined give different requests with different journal keys."""
     judge = Judge(Replies(reply(True)))
     one = judge.request_for(Query("q", "math", ({"role": "user", "content": "a|b"},)), "c", prompt("math"))
     other = judge.request_for(Query("q", "math", ({"role": "user", "content": "a"},)), "b|c", prompt("math"))

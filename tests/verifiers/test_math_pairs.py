@@ -1,4 +1,4 @@
-"""A table of pairs of answers that are equal or not, written for this project."""
+"""The math verifier on a table of pairs of answers, equal and different ones, that was written for this project."""
 
 from pathlib import Path
 

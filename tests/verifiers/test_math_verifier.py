@@ -84,7 +84,7 @@ def test_a_wrong_setting_is_named(settings):
     ],
 )
 def test_what_no_computation_settles_is_not_given_to_sympy(reference, text):
-    """SymPy would find the two values equal, and the doubt about the answer would be lost."""
+    """SymPy is not asked about a doubtful answer. It would find the values equal, and the doubt would be lost."""
 
     class Workers:
         async def call(self, *arguments, **settings):

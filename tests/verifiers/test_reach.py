@@ -1,4 +1,4 @@
-"""``verified_by`` agrees with the verdicts: an answer gets pass or fail only if it names a verifier for the query."""
+"""An answer gets pass or fail only if ``verified_by`` names a verifier for its query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rubrics: their forms, the checks, the judge's part, verdicts and values."""
+"""Rubrics: their forms, checks by programs, criteria that a judge decides, verdicts, and values of the reward."""
 
 from __future__ import annotations
 

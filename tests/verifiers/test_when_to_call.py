@@ -1,4 +1,4 @@
-"""Whether an answer rightly answers, calls, asks or declines; and the generator of such queries."""
+"""The verifier of the decision to answer, call, ask or decline, and the generator of its queries."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_another_name_of_a_known_thing_fails(question: str, reference: str, answ
 
 @pytest.mark.parametrize("answer", ["Brünn", "It is set in Brünn.", "brünn"])
 def test_another_name_of_a_place_that_is_not_known_abstains(answer: str) -> None:
-    """A name of one word does not show whether it names the same place."""
+    """The verdict is ``abstain``, because a name of one word may be another name of the same place."""
     assert outcome(WHERE, "Brno", answer) == "abstain"
 
 

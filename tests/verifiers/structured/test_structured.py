@@ -239,7 +239,7 @@ def test_formats(name: str, right: str, wrong: str) -> None:
 
 
 def explosion() -> dict:
-    """A schema of 40 references whose validation takes 2^40 steps."""
+    """Return a schema of 40 references whose validation takes 2^40 steps."""
     levels = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(40)}
     return {"$ref": "#/$defs/l0", "$defs": {**levels, "l40": {}}}
 
