@@ -173,7 +173,11 @@ class WorkerPool:
             self._no_worker_since = time.monotonic()
         elif not self._warned and time.monotonic() - self._no_worker_since > WARN_AFTER_S:
             self._warned = True
-            log.warning("No machine of the cluster has room for a worker: %s", self._settings.workers)
+            log.warning(
+                "No machine of the cluster has free resources for a worker: executor.workers=%s. Add a machine, or let "
+                "each worker reserve less.",
+                self._settings.workers,
+            )
 
     @contextlib.contextmanager
     def updating(self, progress: Progress) -> Iterator[None]:

@@ -83,9 +83,7 @@ class RayExecutor:
         for name in self.pool_settings.placement:
             stages = config.get("stages") or {}
             if name not in stages:
-                raise ConfigError(
-                    f"executor.placement names stage {name!r}; the stages of this build are {', '.join(stages)}"
-                )
+                raise ConfigError(f"executor.placement names stage {name!r}; expected one of {', '.join(stages)}")
 
 
 @contextlib.contextmanager

@@ -204,7 +204,10 @@ def world_seed(query: Query, request: Request) -> int:
 
 def _refuse_equal_models(first: Sampler | Archive, others: Mapping[str, Sampler]) -> None:
     if others and not isinstance(first, Sampler):
-        raise ConfigError("models needs a provider that samples, and provider=recorded reads answers from the dataset.")
+        raise ConfigError(
+            "models needs a provider that samples, and provider=recorded reads answers from the dataset. Set another "
+            "provider, or leave out models."
+        )
     for role, sampler in others.items():
         if isinstance(first, Sampler) and sampler.identity == first.identity:
             raise ConfigError(

@@ -33,7 +33,7 @@ class OtherModels:
         for role in self.samplers:
             if role in FIRST_MODEL:
                 raise ConfigError(
-                    f"models has the role {role!r}; expected another name than {' and '.join(FIRST_MODEL)}."
+                    f"models has the role {role!r}; expected a name other than {' and '.join(FIRST_MODEL)}."
                 )
 
     @property

@@ -41,7 +41,10 @@ class ScoreCandidates:
         with row_boundary() as failure, metered() as meter:
             scores = finite_scores(await self.reward.score(query, candidates, verdicts))
             if len(scores) != len(candidates):
-                raise ValueError(f"{self.reward.name} returned {len(scores)} scores for {len(candidates)} candidates")
+                raise ValueError(
+                    f"{self.reward.name} returned {len(scores)} scores for {len(candidates)} candidates; expected one "
+                    "per candidate"
+                )
         if failure.error:
             scores = [Score(None, {"error": failure.message})] * len(candidates)
         self._health.count(candidates, scores)

@@ -116,7 +116,7 @@ def test_each_model_gets_a_sampler_of_its_own() -> None:
     assert samplers["weak"].model == "small"
     with pytest.raises(ConfigError, match="is the same model as provider"):
         built({"weak": "scripted"})
-    with pytest.raises(ConfigError, match="expected another name"):
+    with pytest.raises(ConfigError, match="expected a name other than"):
         built({"greedy": "small"})
 
 
