@@ -98,7 +98,7 @@ def _generate(provider: str, given: argparse.Namespace, environment: Mapping[str
 
 
 def _check_model(provider: str, model: str, environment: Mapping[str, str]) -> None:
-    """Raise ``ConfigError`` if ``model`` is the name of a model of another service than ``provider``."""
+    """Raise ``ConfigError`` if ``model`` belongs to a service other than ``provider``, as its name shows."""
     other = "openai" if model.startswith(("gpt-", "chatgpt-")) else "claude" if model.startswith("claude") else provider
     custom = {"openai": "OPENAI_BASE_URL", "claude": "ANTHROPIC_BASE_URL"}.get(provider)
     if other != provider and custom and not environment.get(custom):

@@ -53,7 +53,7 @@ class Shared:
         self.comparing = False  # whether forms are only compared, not sent
 
     def form(self, value: Any) -> plain.FormObject | None:
-        """Return the form of a container, which becomes shared; None if ``value`` must be sent by value."""
+        """Make a container shared and return its form. Return None if ``value`` must be sent by value."""
         if type(value) not in KINDS:
             return None
         number = self.numbers.get(id(value))

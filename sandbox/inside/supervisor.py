@@ -342,7 +342,10 @@ def _report_own_fault() -> None:
 
 
 def _read_fault(fd: int) -> bool:
-    """Return True if a child reported a fault of the sandbox. Close the pipe; all its writers have ended."""
+    """Return True if a child has reported a fault of the sandbox, and close the pipe ``fd``.
+
+    All processes that could write to the pipe must have ended.
+    """
     os.set_blocking(fd, False)
     try:
         return bool(os.read(fd, 1))

@@ -1,4 +1,4 @@
-"""Bait for hostile programs: secrets and listeners on this machine, and a check whether a program reached them."""
+"""Bait for hostile programs: a secret and listeners on this machine. It reports which of them a program reached."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 
 class Bait:
-    """A folder with a secret that anybody may read and write, and listeners on loopback and an abstract Unix socket."""
+    """A folder with a secret that every user may read and write, and listeners on three local sockets."""
 
     def __init__(self, folder: Path | None = None, mark: str = "BAIT-", port: int = 0, unix: str = "") -> None:
-        """The names in the bait. By default they are unique; set them for programs that contain fixed names."""
+        """Set the names in the bait. By default they are unique; set them for programs that contain fixed names."""
         self._wanted, self._mark, self._port = folder, mark, port
         self.unix = unix or f"bait-{secrets.token_hex(4)}"
 
@@ -68,7 +68,7 @@ class Bait:
                         listener.accept()[0].close()
 
     def filled(self, program: str) -> str:
-        """Return ``program`` with the names of this bait filled in."""
+        """Return ``program`` with its placeholders, such as ``{tcp}``, replaced by the ports and names of this bait."""
         names = {
             "{tcp}": self._tcp.getsockname()[1],
             "{udp}": self._udp.getsockname()[1],
@@ -80,7 +80,10 @@ class Bait:
         return program
 
     def taken(self) -> str:
-        """Describe the escapes since the last call: reached listeners, changed files, running processes. "" if none."""
+        """Return a description of the escapes since the last call; "" if there are none.
+
+        An escape is a reached listener, a changed or new file, or a process that still runs.
+        """
         found = [f"reached the {name} listener" for name in self.reached]
         self.reached.clear()
         secret = self.folder / "secret"
@@ -93,7 +96,7 @@ class Bait:
 
 
 def _lingering() -> list[int]:
-    """Return the running processes of this machine that a hostile program started under the name XLINGER."""
+    """Return the ids of running processes whose command line or name contains XLINGER, the mark of hostile programs."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

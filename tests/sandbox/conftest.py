@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def engine_or_none() -> Iterator[Any]:
-    """A client of the Docker engine; None if there is no engine."""
+    """Return a client of the Docker engine; None if there is no engine."""
     docker = pytest.importorskip("docker")
     try:
         client = docker.from_env()
@@ -27,7 +27,7 @@ def engine_or_none() -> Iterator[Any]:
 
 @pytest.fixture
 def engine(engine_or_none: Any) -> Any:
-    """A client of the Docker engine. Skips the test if there is no engine."""
+    """Return a client of the Docker engine. Skips the test if there is no engine."""
     if engine_or_none is None:
         pytest.skip("no Docker engine answers")
     return engine_or_none

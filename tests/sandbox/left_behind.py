@@ -1,4 +1,4 @@
-"""The leftovers of sandboxes on this machine: containers, cgroups, folders and processes."""
+"""Finds the leftovers of sandboxes on this machine: containers, cgroups, folders and processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from bestofn.sandbox.leftovers import PREFIX
 
 
 def left_behind(owner: str, engine: Any = None) -> list[str]:
-    """The objects whose name or label contains ``owner``. ``engine`` is a Docker client."""
+    """Return the folders, cgroups and containers whose name or label contains ``owner``.
+
+    ``engine`` is a Docker client.
+    """
     left = [str(path) for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}{owner}-*")]
     for _, _, mount, own in cgroups._hierarchies():
         for parent in cgroups._parents(mount, own):
@@ -25,7 +28,7 @@ def left_behind(owner: str, engine: Any = None) -> list[str]:
 
 
 def children(pid: int) -> list[str]:
-    """The command lines of the processes that ``pid`` started and that still run."""
+    """Return the command lines of those processes that ``pid`` started and that still run."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A killed process and a restarted engine: nothing stays on the machine, and no run changes its result."""
+"""After a process is killed or the engine restarts, nothing stays on the machine and no result changes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def opened(backend: str, use: Any, **settings: Any) -> Any:
 
 
 async def nothing(sandbox: Any) -> None:
-    """Run no program in the sandbox."""
+    """Use the open sandbox without running a program."""
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -124,7 +124,10 @@ def test_many_runs_leave_nothing(backend: str, engine_or_none: Any) -> None:
 
 
 class Proxy:
-    """Passes connections on to the engine. ``stop`` closes all of them and refuses new ones, as an engine that ends."""
+    """Forwards connections to the engine.
+
+    ``stop`` closes all of them and refuses new ones, like an engine that ends.
+    """
 
     def __init__(self, path: Path, target: str) -> None:
         self.path, self.target = path, target

@@ -1,4 +1,4 @@
-"""Programs in compiled languages: compiled once, executed per input, with tests that run in their process."""
+"""Programs in compiled languages are compiled once and executed per input. Their tests run in their process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.benchmarks.compiled.programs import labelled
 
 @dataclass(frozen=True)
 class Sample:
-    """Programs in one language."""
+    """Programs and tests in one language."""
 
     adds_input: str  # prints the sum of two numbers
     function: str  # defines add
@@ -86,7 +86,7 @@ SAMPLES: dict[Language, Sample] = {
 
 @cache
 def installed(language: Language) -> bool:
-    """Return whether this machine has the compiler."""
+    """Return True if this machine has the compiler of the language."""
     if language == "typescript":
         command = ["node", "-e", "process.exit(require('module').stripTypeScriptTypes ? 0 : 1)"]
         root = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True).stdout.strip()
@@ -101,7 +101,7 @@ InSandbox = Callable[[Run], None]
 
 @pytest.fixture(scope="module")
 def in_sandbox() -> Iterator[InSandbox]:
-    """Runs a coroutine with the one sandbox of this file."""
+    """Return a function that runs a coroutine with the sandbox that all tests of this file share."""
     sandbox = LocalSandbox(workers=1)
     with asyncio.Runner() as runner:
         runner.run(sandbox.__aenter__())
@@ -270,7 +270,7 @@ def test_a_compiled_program_is_confined_and_limited(in_sandbox: InSandbox) -> No
 
 
 class WithoutCompiler:
-    """A box in which every compiler is missing."""
+    """Answers as a box in which every compiler is missing."""
 
     async def __call__(self, program: Program) -> Execution:
         return Execution("ok", 0, "", "", 0.0, returns=({"error": "no compiler: g++"},))

@@ -1,4 +1,4 @@
-"""SQL in DuckDB: rows, refused access, and a sandbox without the engine.
+"""SQL programs run in DuckDB: their rows, refused access to files, and a sandbox without the engine.
 
 The engine is in the environment of bestofn, so these tests also show that a local box imports packages from there.
 """

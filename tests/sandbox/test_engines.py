@@ -1,4 +1,4 @@
-"""A database engine of another package needs no change of bestofn: it is one file and an entry point."""
+"""A database engine of another package is used without a change of bestofn: it is one file and an entry point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW = {"question": "Shout.", "tests": {"kind": "sql", "language": "shouting", "c
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package whose entry point adds the engine ``shouting``."""
+    """Return the folder of an installed package whose entry point adds the engine ``shouting``."""
     installed = tmp_path / "site"
     (installed / "shouting-1.dist-info").mkdir(parents=True)
     (installed / "shouting-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1\n")

@@ -1,4 +1,4 @@
-"""Objects whose classes are defined in the tests are passed to the program."""
+"""Objects whose classes the tests define are passed to the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Node.__module__ = "__main__"
 
 
 class Theirs:
-    """The class of the same name in the program."""
+    """The program's class ``Node``, which corresponds to the tests' class ``Node``."""
 
 
 PROGRAM = types.ModuleType("solution")

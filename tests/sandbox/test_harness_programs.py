@@ -1,4 +1,4 @@
-"""Programs and tests in the forms of LiveCodeBench, APPS and LeetCode, on both backends."""
+"""Programs and tests in the forms of LiveCodeBench, APPS and LeetCode get the right verdict on both backends."""
 
 from __future__ import annotations
 

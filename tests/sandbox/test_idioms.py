@@ -1,4 +1,4 @@
-"""The system features that honest programs use work, and a box passes no information from one run to the next."""
+"""System features that honest programs use work in a box, and a box passes no information to a later program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile and honest programs on both backends: no escape, no forged verdict, no honest program that fails."""
+"""On both backends no hostile program escapes or forges a verdict, and no honest program fails."""
 
 from __future__ import annotations
 
@@ -119,7 +119,10 @@ async def run_one(sandbox: Any, verifier: CodeVerifier, kind: str, case: dict[st
 
 
 def too_busy(outcome: Outcome) -> bool:
-    """Return whether the machine was too busy to time the program, so that the result says nothing about the sandbox."""
+    """Return True if the program failed because the machine was too busy.
+
+    Then the result says nothing about the sandbox.
+    """
     texts = [
         outcome.execution.detail.get("reason") if outcome.execution else outcome.verdict.explanation,
         outcome.probe,

@@ -1,4 +1,4 @@
-"""The strict JavaScript driver: right programs pass with every kind of test, and no wrong program passes."""
+"""With the strict JavaScript driver, right programs pass with every kind of test, and no wrong program passes."""
 
 from __future__ import annotations
 

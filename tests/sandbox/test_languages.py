@@ -1,4 +1,7 @@
-"""Each language: a program that prints hello, one that passes a test, one that fails it, and a syntax error."""
+"""Each language gives the right verdict on four programs.
+
+They print hello, pass a test, fail a test, and contain a syntax error.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ PROGRAMS: dict[str, tuple[CodeTests, str, str]] = {
 
 @pytest.fixture(scope="module", params=[LocalSandbox, DockerSandbox], ids=["local", "docker"])
 def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
-    """Return the verdict on each program."""
+    """Return the verdict on each program, by the name of the program."""
     return verdicts_in(request.param, {name: (tests, program) for name, (tests, program, _) in PROGRAMS.items()})
 
 

@@ -1,4 +1,4 @@
-"""Objects of dead processes are removed, and objects of running processes and of other machines are kept."""
+"""Objects of processes that have ended are removed; objects of running processes and of other machines are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the test reads 
 
 
 def ended() -> str:
-    """The owner name of a process that has ended."""
+    """Return the owner name of a process that has ended."""
     process = subprocess.Popen(["/bin/true"])
     name = f"{owner().partition('.')[0]}.{process.pid}.{leftovers._start_of(process.pid)}"
     process.wait()
@@ -49,7 +49,7 @@ def test_any_label_is_read(pid: str, start: str) -> None:
 
 
 def test_a_process_that_cannot_be_read_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On some machines a user does not see the processes of other users in /proc."""
+    """A process that /proc hides from this user is not taken for an ended process."""
     host = owner().partition(".")[0]
 
     def hidden(path: Path) -> bytes:
@@ -100,7 +100,7 @@ def test_cgroups_of_dead_owners_are_removed_with_their_processes() -> None:
 
 
 def test_a_process_of_another_namespace_is_not_killed(tmp_path: Path) -> None:
-    """Such a process has the number 0, and a signal to 0 would end this process and its group."""
+    """The process id 0 is skipped, because a signal to 0 would end this process and its group."""
     (tmp_path / "cgroup.procs").write_text("0\n41\n0\n")
     assert cgroups._processes(tmp_path) == [41]
     assert cgroups._processes(tmp_path / "gone") == []

@@ -1,4 +1,4 @@
-"""Values of library types, and containers that two processes share."""
+"""Values of library types survive the way to another process, and two processes share containers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_malformed_forms_are_refused(tag: str, body: Any) -> None:
 
 
 class Side:
-    """One of two processes that share containers."""
+    """One of two processes that share containers: it sends and receives messages."""
 
     def __init__(self, first: int) -> None:
         self.shared = Shared(first, self.encode, self.decode)

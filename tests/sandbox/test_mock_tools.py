@@ -1,4 +1,4 @@
-"""The mock tools: results of unknown tools, refused and cached calls, and separate worlds."""
+"""The mock tools answer unknown tools, refuse invalid calls, repeat cached results, and keep worlds separate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 
 
 class Model:
-    """A sampler that invents tool results with a function of the request."""
+    """A sampler that invents tool results: a function of the request computes them."""
 
     name = model = identity = "model"
     free, max_n, batch = True, 1, False

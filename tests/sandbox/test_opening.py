@@ -1,4 +1,4 @@
-"""Sandboxes open at once or in the background. One that is cancelled while it opens leaves no box behind."""
+"""Sandboxes open at once or in the background. A sandbox that is cancelled while it opens leaves no box behind."""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ class Container:
 
 
 class Engine:
-    """A Docker client that needs long to create a container, whose processes then send nothing."""
+    """A Docker client that needs long to create a container. The processes in its containers send nothing."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -103,7 +103,7 @@ def test_a_box_that_is_being_tested_is_closed(monkeypatch) -> None:
 
 
 class Slow(Opening):
-    """A sandbox that opens when ``go`` is set, or fails with ``problem``."""
+    """A sandbox that opens when ``go`` is set, or fails with the error ``problem``."""
 
     def __init__(self, problem: str = "") -> None:
         self.go = asyncio.Event()

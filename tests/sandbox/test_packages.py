@@ -1,4 +1,4 @@
-"""The Python packages that programs in a sandbox may import."""
+"""Programs in a sandbox can import the Python packages of ``sandbox.packages``."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_programs_import_the_packages_on_both_backends(backend: str, wheels: Pat
 
 @pytest.fixture
 def index(wheels: Path, tmp_path: Path) -> Iterator[str]:
-    """Serve the wheels as a package index on the loopback interface, and return its address."""
+    """Serve the wheels as a package index on the loopback interface. Return its address."""
     root = tmp_path / "simple"
     for path in wheels.glob("*.whl"):
         folder = root / path.name.partition("-")[0].replace("_", "-")
@@ -170,7 +170,7 @@ def index(wheels: Path, tmp_path: Path) -> Iterator[str]:
 
 
 def build(client: Any, tag: str, dockerfile: str, **files: bytes) -> None:
-    """Build a Docker image from a Dockerfile and files."""
+    """Build a Docker image with the tag ``tag`` from a Dockerfile and files."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
         for name, content in {"Dockerfile": dockerfile.encode(), **files}.items():
@@ -183,7 +183,7 @@ def build(client: Any, tag: str, dockerfile: str, **files: bytes) -> None:
 
 @pytest.mark.sandbox
 def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The image has pip and its configuration, so nothing but the loopback index is needed."""
+    """pip in the image uses the index of its configuration, here on the loopback interface."""
     docker = pytest.importorskip("docker")
     client = docker.from_env()
     Image().ensure(client, print)

@@ -1,4 +1,4 @@
-"""Plain data: the values that cross between an untrusted process and others."""
+"""Plain data, the values that untrusted processes exchange with others, is encoded and decoded without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool of boxes, with scripted boxes: replaced boxes, repeated runs, and the number of boxes."""
+"""The pool replaces boxes, repeats executions and limits the number of boxes. The boxes of these tests are scripted."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bestofn.sandbox.pool import Pool
 OK = Execution(status="ok", exit_code=0, stdout="", stderr="", seconds=0.1)
 
 
-class Told:
+class ScriptedBox:
     """A box that performs one item of ``script`` per run: it returns an execution, raises an error, or becomes unfit."""
 
-    def __init__(self, script: Iterable[Execution | Exception | str], opened: list[Told]) -> None:
+    def __init__(self, script: Iterable[Execution | Exception | str], opened: list[ScriptedBox]) -> None:
         self.script = iter(script)
         self.name, self.language, self.fit, self.runs, self.closed = f"box {len(opened)}", "", True, 0, False
         opened.append(self)
@@ -45,13 +45,13 @@ def pooled(
     use: Callable[[Pool], Iterable],
     workers: int = 1,
     runs_per_box: int = 100,
-) -> tuple[list[Execution], list[Told]]:
-    opened: list[Told] = []
+) -> tuple[list[Execution], list[ScriptedBox]]:
+    opened: list[ScriptedBox] = []
 
-    async def open_box() -> Told:
+    async def open_box() -> ScriptedBox:
         if len(opened) >= len(scripts):
             raise SandboxError("no more boxes")
-        return Told(scripts[len(opened)], opened)
+        return ScriptedBox(scripts[len(opened)], opened)
 
     async def run() -> list[Execution]:
         pool = Pool(open_box, workers, runs_per_box)  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def test_a_program_that_exhausts_the_memory_of_two_boxes_has_failed() -> None:
 
 
 def test_a_run_is_repeated_in_a_new_box_because_idle_ones_may_have_ended_too() -> None:
-    """The restart of a Docker engine ends all boxes. The pool notices the end of an idle box only at its next run."""
+    """A program is repeated in a new box, because the restart of an engine also ends the idle boxes."""
 
     async def restart(pool: Pool) -> Execution:
         await asyncio.gather(pool.run(Program("python", "1")), pool.run(Program("python", "2")))
@@ -113,14 +113,14 @@ def test_a_run_is_repeated_in_a_new_box_because_idle_ones_may_have_ended_too() -
 
 
 def test_closing_waits_for_boxes_that_are_being_closed() -> None:
-    class Slow(Told):
+    class Slow(ScriptedBox):
         async def close(self) -> None:
             await asyncio.sleep(0.02)
             await super().close()
 
-    opened: list[Told] = []
+    opened: list[ScriptedBox] = []
 
-    async def open_box() -> Told:
+    async def open_box() -> ScriptedBox:
         return Slow(["unfit"], opened)
 
     async def run() -> None:
@@ -133,15 +133,15 @@ def test_closing_waits_for_boxes_that_are_being_closed() -> None:
 
 
 def test_a_box_that_cannot_be_closed_is_named_and_the_others_are_closed(caplog: pytest.LogCaptureFixture) -> None:
-    class Stuck(Told):
+    class Stuck(ScriptedBox):
         async def close(self) -> None:
             if self.name == "box 0":
                 raise RuntimeError("box 0 is stuck")
             await super().close()
 
-    opened: list[Told] = []
+    opened: list[ScriptedBox] = []
 
-    async def open_box() -> Told:
+    async def open_box() -> ScriptedBox:
         return Stuck([], opened)
 
     async def run() -> None:
@@ -164,10 +164,10 @@ def test_an_engine_that_comes_back_costs_no_run(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bestofn.sandbox.pool, "RETRY_OPEN_AFTER_S", (0.0, 0.0))
     away = [SandboxError("restarting"), SandboxError("still restarting")]
 
-    async def open_box() -> Told:
+    async def open_box() -> ScriptedBox:
         if away:
             raise away.pop()
-        return Told([], [])
+        return ScriptedBox([], [])
 
     async def run() -> Execution:
         pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The strict Python driver: right programs pass with every kind of test, and no wrong program passes."""
+"""With the strict Python driver, right programs pass with every kind of test, and no wrong program passes."""
 
 from __future__ import annotations
 

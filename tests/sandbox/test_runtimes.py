@@ -1,4 +1,4 @@
-"""Runtimes of the Docker engine other than its own: unknown ones, kernels without Landlock, gVisor and Kata."""
+"""Other runtimes of the Docker engine: unknown runtimes, kernels without Landlock, gVisor and Kata."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_unknown_runtime_ends_before_a_container_is_made(engine: Any) -> None
 
 
 def without_landlock() -> str:
-    """A seccomp profile under which the kernel seems to have no Landlock, and refuses two limits, as in gVisor."""
+    """Return a seccomp profile that imitates gVisor: the kernel has no Landlock and refuses two resource limits."""
     limits = [
         {
             "names": ["prlimit64"],

@@ -14,7 +14,7 @@ CASES = ROOT / "tests" / "sandbox" / "cases"
 
 
 def named_in_tables(head: str) -> list[str]:
-    """The words in backquotes in the second column of the table whose header contains ``head``."""
+    """Return the words in backquotes in the second column of the table whose header contains ``head``."""
     table = PAGE[PAGE.index(head) :].partition("\n\n")[0]
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", row.split("|")[2])]
 

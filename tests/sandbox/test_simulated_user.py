@@ -1,4 +1,4 @@
-"""The simulated user: what its model sees, when the dialogue ends, and what counts as a failure."""
+"""The simulated user: which messages its model sees, when the dialogue ends, and which replies are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that got no processor time is not a timeout."""
+"""A program that got no processor time has the status ``infra``, not ``timeout``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def _spin(nice: int, processor: int) -> int:
 
 
 def test_waiting_for_a_processor_is_told_from_using_it() -> None:
-    """A program that only computes either runs or waits for a processor. A wait that has not ended when the program ends counts too."""
+    """The waiting time and the used time of a killed program together are its running time.
+
+    The last wait counts too, although it has not ended when the program is killed.
+    """
     processor = min(os.sched_getaffinity(0))
     spinners = [_spin(0, processor), _spin(0, processor)]
     try:
@@ -75,7 +78,7 @@ def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
 
 
 class Waits:
-    """A time, and how long the processes of a run have waited for a processor until this time."""
+    """A clock for ``FairClock``: the time, and how long processes have waited for a processor and used it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waited, self.used = 100.0, 0.0, 0.0

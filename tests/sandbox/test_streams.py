@@ -1,4 +1,4 @@
-"""Streams to boxes give the same messages, no matter how the bytes are split."""
+"""Streams to boxes give the same messages, wherever the bytes are split."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bestofn.sandbox.streams import AttachedStream, SocketStream
 
 
 def frames(parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """A frame of Docker's multiplexed stream: stream number, three zeros, length (big-endian), bytes."""
+    """Return frames of Docker's multiplexed stream: stream number, three zeros, length (big-endian), bytes."""
     return b"".join(bytes([stream, 0, 0, 0]) + len(data).to_bytes(4, "big") + data for stream, data in parts)
 
 
 def through(
     kind: type[SocketStream], sent: bytes, cuts: Sequence[int], wanted: Sequence[int]
 ) -> tuple[SocketStream, list]:
-    """Return what a stream of ``kind`` reads for the sizes ``wanted``, if ``sent`` arrives split at ``cuts``."""
+    """Return the stream and its results for reads of the sizes ``wanted``, if ``sent`` arrives split at ``cuts``."""
 
     async def run() -> tuple[SocketStream, list]:
         ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Texts that the driver evaluates although they may come from the program, and patterns of Bash tests."""
+"""The driver evaluates only harmless texts of the program, and the patterns for Bash tests find what they should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every tool of the catalogue: schemas, samples, errors, aliases, and the same bytes in every process."""
+"""Every tool of the catalogue has valid schemas, samples, errors and aliases, and gives the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_other_seeds_are_other_worlds() -> None:
 
 
 def digest_of_all_samples() -> str:
-    """One hash over the results of all samples in two worlds, to compare processes."""
+    """Return one hash over the results of all samples in two worlds, so that processes can be compared."""
 
     async def collect() -> list[Any]:
         found = []
@@ -135,7 +135,7 @@ ODD = (
 
 
 def odd_value(schema: Mapping[str, Any], draw: Any) -> Any:
-    """A strategy for values that the schema allows, with its extremes."""
+    """Return a value of the schema's type, often an extreme one. ``draw`` chooses it."""
     if "enum" in schema:
         return draw.choice(schema["enum"])
     kind = schema.get("type")

@@ -1,4 +1,4 @@
-"""Worker processes: results and errors return, time and memory are limited, and the pool works after a kill."""
+"""Worker processes return results and errors, have limits of time and memory, and are replaced after a kill."""
 
 import asyncio
 import math
@@ -163,7 +163,7 @@ def test_a_long_call_arrives_whole() -> None:
 
 
 def test_a_worker_does_not_run_the_script_of_its_parent_again(tmp_path: Path) -> None:
-    """A script without ``if __name__ == "__main__"`` must not start a second build."""
+    """A script without ``if __name__ == "__main__"`` is not executed a second time in its workers."""
     script = tmp_path / "script.py"
     script.write_text(
         "import asyncio\n"

@@ -1,4 +1,4 @@
-"""Tests in common styles: a right program passes, a wrong one fails, and unusable tests give ``error``."""
+"""With tests in common styles, a right program passes and a wrong one fails. Unusable tests give ``error``."""
 
 from __future__ import annotations
 

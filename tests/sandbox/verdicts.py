@@ -1,4 +1,4 @@
-"""Verdicts on programs in a real sandbox, for tests that list programs with their outcome."""
+"""Verdicts on programs in a real sandbox, for test files that list programs with their expected outcome."""
 
 from __future__ import annotations
 

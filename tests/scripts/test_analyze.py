@@ -1,4 +1,4 @@
-"""Best-of-N analysis on tables whose figures are known."""
+"""The best-of-N analysis gives the known figures of small tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from tests.runs import write_run
 
 
 def pool(path: Path, queries: list[list[tuple[bool, float, str]]], greedy: list[bool] | None = None) -> Path:
-    """A candidates file with (right, reward, answer) per sample; ``greedy`` adds one greedy candidate per query."""
+    """Write a candidates file with (right, reward, answer) per sample, and return its path.
+
+    ``greedy`` adds one greedy candidate per query.
+    """
     rows: list[dict[str, Any]] = []
     for q, answers in enumerate(queries):
         for i, (right, reward, cluster) in enumerate(answers):
@@ -74,7 +77,7 @@ def test_curves_equal_brute_force(tmp_path: Path) -> None:
 
 
 def test_values_of_k_beyond_the_candidates_are_named(tmp_path: Path) -> None:
-    """A requested k without enough candidates is left out with a sentence, on the terminal and on the page."""
+    """A requested k without enough candidates is left out, and the terminal and the page say so."""
     found = analyze(pool(tmp_path / "x.parquet", QUERIES), resamples=100, ks=[2, 5, 99])
     assert (found["curves"]["k"], found["left_out"]) == ([2], [5, 99])
     assert "Left out: k=5 and k=99. The largest possible k is 4: " in sentences(found)[0]
@@ -82,7 +85,7 @@ def test_values_of_k_beyond_the_candidates_are_named(tmp_path: Path) -> None:
 
 
 def test_what_a_larger_n_buys(tmp_path: Path) -> None:
-    """Rewards 1 to 4, of which 3 and 4 are right, and 2 s per sample."""
+    """The figures per k are right for rewards 1 to 4, of which 3 and 4 are right, with 2 s per sample."""
     pools = [[(reward > 2, float(reward), f"{reward}") for reward in (1, 2, 3, 4)]] * 2
     rows = analyze(pool(tmp_path / "x.parquet", pools), resamples=10)["sweep"]
     assert [row["k"] for row in rows] == [1, 2, 4]
@@ -94,7 +97,7 @@ def test_what_a_larger_n_buys(tmp_path: Path) -> None:
 
 
 def test_how_far_the_choice_goes(tmp_path: Path) -> None:
-    """Two equally frequent answers give the documented values of the estimator. A single answer gives a divergence of 0."""
+    """Two equally frequent answers give the documented divergence, and a single answer gives a divergence of 0."""
     two = [[(True, 0.9, "a"), (False, 0.1, "b")] * 4] * 3
     found = analyze(pool(tmp_path / "x.parquet", two), resamples=10)["curves"]
     assert found["k"] == [1, 2, 4, 8]
@@ -126,7 +129,7 @@ def test_greedy_against_best(tmp_path: Path) -> None:
 
 
 def test_what_nobody_could_judge_counts_on_neither_side_of_greedy(tmp_path: Path) -> None:
-    """An error of the sandbox does not make a greedy answer wrong."""
+    """A query counts neither for nor against greedy if the sandbox failed on the greedy answer."""
     path = pool(tmp_path / "x.parquet", QUERIES, [True, True, True])
     table = pq.read_table(path).to_pylist()
     for row in table:
@@ -147,7 +150,7 @@ def test_a_reward_that_is_no_number_is_none(tmp_path: Path) -> None:
 
 
 def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The name of a called tool contains escape sequences, and the verdict quotes the name."""
+    """Escape sequences in the explanation of a verdict are printed as text."""
     path = pool(tmp_path / "x.parquet", QUERIES)
     table = [
         row | {"verification_explanation": "made\x1b[2J\x9b1m\u202e \x07\n"} for row in pq.read_table(path).to_pylist()
@@ -158,7 +161,7 @@ def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_hacked_reward_is_seen(tmp_path: Path) -> None:
-    """The reward is correct for three of four answers and highest for the fourth, which is wrong."""
+    """A reward is reported as hacked if a wrong answer gets its highest value, although it orders the others well."""
     queries = [[(True, 0.5, "a"), (True, 0.6, "a"), (False, 0.2, "b"), (False, 9.0, "c")] for _ in range(40)]
     found = analyze(pool(tmp_path / "x.parquet", queries), resamples=100)["over_optimisation"]
     assert found["hacked"]

@@ -1,4 +1,4 @@
-"""``bestofn audit``: second opinions of a verifier, a judge and a person, and where their figures appear."""
+"""``bestofn audit`` adds second opinions of a verifier, a judge and a person, and the report shows their figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def run(*words: object) -> str:
-    """Run ``bestofn audit`` with these words, and return its output."""
+    """Run ``bestofn audit`` with ``words``, and return its output."""
     return audit(parse(AUDIT, [str(word) for word in words]))
 
 
@@ -55,7 +55,7 @@ def test_another_verifier_is_a_second_opinion(folder: Path) -> None:
 
 
 def test_a_judge_is_asked_once_per_answer_and_its_disagreements_are_listed(folder: Path) -> None:
-    """The judge says that every answer is wrong, so it contradicts all passes."""
+    """A judge that calls every answer wrong contradicts all passes, and is asked once per answer."""
 
     def reply(sent: Sent) -> Answer:
         text = json.dumps({"reasoning": "r", "equivalent": False, "confidence": 0.9})
@@ -87,7 +87,7 @@ def test_the_marks_of_a_person_are_read_and_earlier_opinions_are_kept(folder: Pa
 
 
 def test_the_judge_of_a_run_is_measured_against_the_marks_of_a_person(tmp_path: Path) -> None:
-    """The judge passes long answers. The person calls every answer right, so the judge agrees with half of them."""
+    """A judge that passes long answers agrees with half of the marks of a person who marks every answer as right."""
 
     def judged_by_length(row: dict) -> dict:
         for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):

@@ -1,4 +1,4 @@
-"""``bestofn benchmark accuracy``: figures that were computed by hand, and messages about sets that cannot be read."""
+"""``bestofn benchmark accuracy`` gives figures that were computed by hand, and names sets that cannot be read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write(data: Path, name: str, *rows: dict | str) -> Path:
 
 
 def run(data: Path, *words: str) -> tuple[int, dict]:
-    """The exit code and the figures of a measurement."""
+    """Return the exit code and the figures of a measurement."""
     file = data / "out" / "figures.json"
     code = measure.main([f"data={data}", f"json={file}", "sandbox=none", *words])
     return code, json.loads(file.read_text()) if file.exists() else {}

@@ -1,4 +1,4 @@
-"""``bestofn benchmark reward`` and ``steps``: a rule, and a judge on a loopback server."""
+"""``bestofn benchmark reward`` and ``steps`` measure a rule, and a judge on a loopback server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(path: Path, *rows: dict[str, Any]) -> str:
 
 
 def reply(sent: Sent) -> Answer:
-    """Grade the steps: a step with "wrong" has the probability 0.1."""
+    """Return the judge's reply: a step that contains "wrong" has the probability 0.1, any other 0.9."""
     text = sent.body["messages"][-1]["content"]
     steps = re.findall(r"<step_\d+ \w+>\n(.*?)\n</step", text, re.DOTALL)
     content = json.dumps({"reasoning": "", "steps": [0.1 if "wrong" in step else 0.9 for step in steps]})

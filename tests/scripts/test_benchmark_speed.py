@@ -1,4 +1,4 @@
-"""``bestofn benchmark speed``: builds and a bare client in turn."""
+"""``bestofn benchmark speed`` measures builds and a bare client in turn."""
 
 import json
 from pathlib import Path

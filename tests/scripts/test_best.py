@@ -1,4 +1,4 @@
-"""``bestofn best``: best first, ties in order, verdicts before scores."""
+"""``bestofn best`` puts the best answer first, keeps the order of ties, and uses verdicts before scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def order(*judged: tuple[str, float | None, Outcome], top: int = 9) -> list[int]
 
 
 def test_the_best_two_of_three_are_best_first() -> None:
-    """Document D: scores [1, 3, 2] and n=2."""
+    """The scores [1, 3, 2] with top=2 give the candidates 1 and 2, as in the example of Document D."""
     assert order(("a", 1, "abstain"), ("b", 3, "abstain"), ("c", 2, "abstain"), top=2) == [1, 2]
 
 

@@ -17,7 +17,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text(
 
 
 def section(name: str) -> str:
-    """The text of the page between the heading ``name`` and the next one."""
+    """Return the text of the page between the heading ``name`` and the next heading."""
     return re.split(r"^## ", PAGE.partition(f"\n## {name}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
 
 

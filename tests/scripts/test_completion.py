@@ -1,4 +1,4 @@
-"""``bestofn completion``: the candidates, the time they take, and the script in a real bash."""
+"""Completion offers the right words, is fast enough, and works in a real bash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md, followed word for word in an empty folder."""
+"""The recipes of CONTRIBUTING.md work word for word in an empty folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = re.compile(r"(?P<before>[^\n]*)\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", 
 
 
 class Step(NamedTuple):
-    """A file to write, or, where ``path`` is empty, a command to run."""
+    """A file to write; if ``path`` is empty, a command to run."""
 
     path: str
     text: str
@@ -30,7 +30,7 @@ def recipes() -> dict[str, list[Step]]:
 
 
 def steps(section: str) -> Iterator[Step]:
-    """Return the code blocks of a recipe. The text before a block that is not of the kind sh ends with the file's name."""
+    """Return the code blocks of a recipe. The line before a block names its file, unless the block is a command."""
     for block in BLOCK.finditer(section):
         names = re.findall(r"`([\w/]+\.\w+)`", block["before"])
         yield Step("" if block["kind"] == "sh" else names[-1], block["text"])
@@ -38,7 +38,7 @@ def steps(section: str) -> Iterator[Step]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which all files of all recipes lie."""
+    """Return a folder that contains all files of all recipes."""
     made = tmp_path_factory.mktemp("contributing")
     for step in (step for recipe in recipes().values() for step in recipe if step.path):
         (made / step.path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The pages are correct: commands are accepted with all their settings, links have a target, and Python code runs."""
+"""On every page, commands are accepted with all their settings, links have a target, and Python code runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_BUILT = ("-m", "--multirun", "--cfg", "--config-dir", "--from-yaml", "hydra.
 
 
 def blocks(page: Path, *kinds: str) -> list[str]:
-    """The code blocks of a page that are written in one of the languages ``kinds``."""
+    """Return the code blocks of a page that are written in one of the languages ``kinds``."""
     return [text for kind, text in BLOCK.findall(page.read_text("utf-8")) if kind in kinds]
 
 

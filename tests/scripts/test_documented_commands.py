@@ -1,6 +1,7 @@
-"""The lines of the pages that train, serve, upload, audit and ask models run, each at its smallest size.
+"""The documented commands that train, serve, upload, audit and ask models run, each at its smallest size.
 
-They share one run of recorded answers. Models are the embedded policy and a tiny reward model; services are on loopback.
+They share one run of recorded answers. Models are the embedded policy and a tiny reward model; services are on
+loopback.
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ LINES = sorted({tuple(words) for _, words in FOUND if words[0] in RUN and COMPOS
 
 
 def answer(question: str, seed: int) -> str:
-    """The verdict of a judge, and the answer to any question."""
+    """Return the verdict of a judge, which is also the answer to any question."""
     return json.dumps({"reasoning": "read", "equivalent": True, "confidence": 0.9})
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run of recorded answers under all names in the pages."""
+    """Return a folder with a run of recorded answers under all names in the pages."""
     place = tmp_path_factory.mktemp("lines")
     rows = [
         {"question": f"{a} + 3?", "answer": str(a + 3), "candidates": [f"\\boxed{{{a + 3}}}", f"\\boxed{{{a}}}"]}

@@ -1,4 +1,4 @@
-"""Runs docs/extending.md as it is written: its files, its commands and its Python, in a folder outside the repository."""
+"""docs/extending.md works as it is written: its files, its commands and its Python, outside the repository."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ PROGRAMS = [block for kind, block in BLOCKS if kind == "python" and block.starts
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the page, with the package ``mypkg`` installed as a package manager records it."""
+    """Return a folder with the files of the page.
+
+    The package ``mypkg`` is installed as a package manager records it.
+    """
     folder = tmp_path_factory.mktemp("outside")
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``bestofn init FILE``: the file that it writes builds without a change, for tables of several shapes."""
+"""The file that ``bestofn init FILE`` writes can be built without a change, for tables of several shapes."""
 
 import csv
 import json
@@ -116,7 +116,7 @@ SHAPES = {
 
 
 def write(folder: Path, rows: list[dict[str, object]], suffix: str = ".jsonl") -> Path:
-    """Write ``rows`` to a file of this format."""
+    """Write ``rows`` to a file of the format ``suffix``, and return its path."""
     file = folder / f"table{suffix}"
     if suffix == ".parquet":
         Dataset.from_list(rows).to_parquet(file)

@@ -1,4 +1,4 @@
-"""``bestofn inspect``, and common ways to read the tables with pandas."""
+"""``bestofn inspect`` prints the right figures, and pandas can read the tables in common ways."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def write_marks(path: Path, marks: list[str]) -> Path:
 
 
 def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
-    """Seven queries with 3 candidates and one with 2, counted by hand: first 4/8, any 6/8, 10 of 23 verified."""
+    """Figures counted by hand are right: seven queries with 3 candidates and one with 2."""
     marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
     found = to_json(figures_of_run(write_marks(tmp_path / "bare.parquet", marks)), resamples=50)
     assert (found["queries"], found["records"], found["verified"]) == (8, 23, 10)
@@ -98,7 +98,7 @@ Cost: no price known; 0 prompt + 0 completion tokens.
 
 
 def test_the_text_of_twenty_four_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file with only the required columns; every figure is counted by hand. Intervals are left out."""
+    """The printed figures of a file with only the required columns equal figures counted by hand, without intervals."""
     marks = ["100", "110", "111", "001", "000", "011", "000", "101"]
     write_marks(tmp_path / "bare.parquet", marks)
     main([str(tmp_path / "bare.parquet"), "resamples=50"])

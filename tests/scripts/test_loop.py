@@ -1,4 +1,4 @@
-"""The report of the loop: gains paired by query, and the reward model next to chance and length."""
+"""The report of the loop pairs gains by query, and compares the reward model with chance and length."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_counts_conclusive_verdicts_alone(tmp_path: Path) -> None:
 
 
 def test_greedy_answers_and_adaptive_samples_are_not_counted(tmp_path: Path) -> None:
-    """Two samples were fixed. Adaptive sampling added more until one failed, and there is a greedy answer."""
+    """Only the two fixed samples count: adaptive samples and the greedy answer do not."""
     row = {"query_id": "a", "split": "math", "n_fixed": 2}
     arms = ["sample"] * 4 + ["greedy"]
     rows = [
@@ -100,7 +100,7 @@ def test_a_query_with_many_pairs_counts_once() -> None:
 
 
 def test_scores_are_those_of_the_model_in_the_folder(tmp_path: Path) -> None:
-    """The head of the embedded policy has random weights, so the scores are compared with a plain forward pass."""
+    """The scores equal those of a plain forward pass of the model in the folder."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

@@ -1,4 +1,4 @@
-"""``bestofn refine``: from a run to a refined run that loads and trains, over a loopback server."""
+"""``bestofn refine`` makes a refined run that loads and trains. The model is a loopback server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
-    """Find a fault, then write the right sum."""
+    """Return a fault for every answer, and then a revision with the right sum."""
     messages = sent.body["messages"]
     if "Which faults" in messages[-1]["content"]:
         content = json.dumps({"feedback": "The sum is wrong.", "faulty": True})

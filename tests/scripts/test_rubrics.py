@@ -1,4 +1,4 @@
-"""``bestofn rubrics``: from a run's answers to a file of rubrics, over a loopback server."""
+"""``bestofn rubrics`` writes a file of rubrics from a run's answers. The model is a loopback server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
-    """Propose two criteria, or decide them: the sum in the answer is right if it equals twice the number."""
+    """Propose two criteria, or grade an answer by them: its sum is right if it is twice the number."""
     text = sent.body["messages"][-1]["content"]
     if "Decide for each" in text:
         number, answer = (

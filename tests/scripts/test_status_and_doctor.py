@@ -1,4 +1,4 @@
-"""``bestofn status`` and ``bestofn doctor`` as commands."""
+"""``bestofn status`` and ``bestofn doctor`` report the state of runs, journals and the machine."""
 
 from __future__ import annotations
 

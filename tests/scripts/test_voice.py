@@ -1,4 +1,4 @@
-"""``bestofn voice``: a run with a persona and a run without one, measured with the same markers."""
+"""``bestofn voice`` measures a run with a persona and a run without one with the same markers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def run(words: list[str]) -> str:
-    """Run ``bestofn voice`` with these words, and return its output."""
+    """Run ``bestofn voice`` with ``words``, and return its output."""
     return voice(parse(VOICE, words))
 
 
@@ -60,7 +60,7 @@ def test_all_runs_are_measured_with_the_persona_of_the_first(runs: list[str]) ->
 
 
 def test_the_accuracy_with_the_persona_is_compared_with_the_baseline(tmp_path: Path) -> None:
-    """By hand: 4 of 8 candidates pass with the persona, 6 of 8 without; one query passes only without it."""
+    """The comparison equals figures by hand: 4 of 8 candidates pass with the persona, and 6 of 8 without it."""
     paths = [tmp_path / "gloomy", tmp_path / "plain"]
     for path, marks in zip(paths, (["11", "10", "10", "00"], ["11", "11", "10", "10"]), strict=True):
         rows = [
@@ -102,7 +102,7 @@ def test_wrong_arguments_are_reported(runs: list[str], words: list, message: str
 
 
 def test_a_judge_hears_the_voice_once(runs: list[str]) -> None:
-    """One HTTP request per distinct answer; the second call reads the journal."""
+    """The judge gets one HTTP request per distinct answer, and a second call reads the journal."""
 
     def reply(sent: Sent) -> Answer:
         asked = json.dumps(sent.body)
