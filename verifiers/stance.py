@@ -25,6 +25,7 @@ from bestofn.verifiers import calibration
 from bestofn.verifiers.refusal_patterns import classify
 from bestofn.verifiers.requests_for_information import asks_for_information, is_courtesy
 from bestofn.verifiers.stance_doubts import is_nothing
+from bestofn.verifiers.tool_limits import says_tools_cannot
 
 Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "calls", "silent"]
 Rule = Literal[
@@ -128,6 +129,7 @@ _THOUGHT = regex(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
 _MOST = 10_000  # a longer answer is searched only in this many characters at each end
 _CLAUSE = 200  # number of characters at the end of the last sentence that are searched for a conclusion
+_FEW = 3  # an answer of so many sentences that names a limit of the tools contains no other answer
 _ENDING = 600  # number of characters at the end of the answer in which a digit counts as a result
 
 
@@ -165,7 +167,7 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
         return Reading("calls", "call")
     result = _result(answer)
     if result is None:
-        return _without_result(answer, question)
+        return _without_result(answer, question, tools)
     if FLAGS.search(result) or is_nothing(result) or (symbol and _leaves_open(result, symbol)):
         return Reading("flags", "flaw")
     if FLAGS.search(answer) or ASKS.search(answer):
@@ -173,7 +175,7 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
     return Reading("answers", "result")
 
 
-def _without_result(answer: str, question: str) -> Reading:
+def _without_result(answer: str, question: str, tools: Sequence[Tool]) -> Reading:
     """Return the stance of an answer in which ``_result`` found no result."""
     sentences = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()]
     if asks_for_information(sentences) or ASKS.search(answer):
@@ -185,6 +187,9 @@ def _without_result(answer: str, question: str) -> Reading:
         return Reading("flags", "flaw")
     if refusal.is_refusal:
         return Reading("asks", "question")
+    if says_tools_cannot(sentences, tools):
+        is_short = len(sentences) <= _FEW
+        return Reading("flags", "flaw") if is_short else Reading("hedges", "result with a flaw")
     if _FIGURE.search(answer[-_ENDING:]):
         return Reading("answers", "number")
     if all(is_courtesy(sentence) for sentence in sentences):

@@ -88,8 +88,9 @@ class ToolVerifier:
         detail: dict[str, object] = {"calls": len(calls)}
         if reference.source in self.references:
             if reference.calls is not None:
-                if written.unread:
-                    return Verdict("abstain", 0.0, f"a tool call cannot be read: {written.unread}", self.name, detail)
+                doubt = written.unread or ("" if written.calls else written.quoted)
+                if doubt:
+                    return Verdict("abstain", 0.0, f"a tool call cannot be read: {doubt}", self.name, detail)
                 found = self._check_calls(reference.calls, calls, tools, candidate, detail)
                 findings.append((None, f"{found[1]}; {_INEXACT}") if found[0] and not written.exact else found)
             if reference.state is not None:

@@ -66,9 +66,12 @@ class WhenToCall:
         invented = next((made.problem for made in calls if made.problem), "")
         found, reading = decision_of(query, candidate, expected)
         outcome: Outcome = "abstain" if not found else "pass" if found in expected.decisions else "fail"
+        doubt = "" if found == "call" else doubt_about_calls(query, candidate, expected)
         explanation = f"decision: {found or reading.stance}; expected {' or '.join(expected.decisions)}"
         if invented:
             outcome, explanation = "fail", invented
+        elif doubt:
+            outcome, explanation = "abstain", doubt
         elif outcome == "pass" and any(made.undecided for made in calls):
             outcome, explanation = "abstain", "the validation of a call's arguments exceeds the limits"
         detail: dict[str, object] = {
@@ -101,6 +104,17 @@ def decision_of(query: Query, candidate: Candidate, expected: Expected) -> tuple
         return "call", Reading("calls", "call")
     reading = read_stance(candidate.text, "", query.text, query.tools)
     return OF_STANCE.get(reading.stance), reading
+
+
+def doubt_about_calls(query: Query, candidate: Candidate, expected: Expected) -> str:
+    """Return the reason why the text may contain a call that decides the verdict; "" if there is none.
+
+    A call that the text only quotes counts as a possible call only if a call is expected.
+    """
+    if candidate.tool_calls:
+        return ""
+    written = written_calls(candidate.text, query.tools)
+    return written.unread or (written.quoted if "call" in expected.decisions else "")
 
 
 def _examined(query: Query, candidate: Candidate) -> list[MadeCall]:

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bestofn.builders.formats.declared_tools import Declared
+from bestofn.builders.formats.quoted_marks import QuotedMarks
 
 Made = tuple[str, Any]
 """The name and the arguments of a call. Arguments that are a text are the JSON text of an object."""
@@ -71,11 +72,13 @@ _DECODER = json.JSONDecoder(strict=False)
 class Marked:
     """The calls between marks, in order.
 
-    ``unread`` contains the opening marks whose content could not be parsed.
+    ``unread`` contains the opening marks whose content could not be parsed, and ``quoted`` those of examples in a text
+    that explains them.
     """
 
     calls: tuple[Made, ...]
     unread: tuple[str, ...]
+    quoted: tuple[str, ...] = ()
 
 
 def marked_calls(text: str, declared: Declared, plain: PlainCalls) -> Marked:
@@ -106,15 +109,20 @@ class _Reader:
         """Return the calls of the whole text."""
         calls: list[Made] = []
         unread: list[str] = []
+        quoted: list[str] = []
+        examples = QuotedMarks(self._text)
         at = 0
         while opening := _OPENING.search(self._text, at):
             kind = next(name for name in self._readers if opening[name])
             made, end = self._readers[kind](opening)
+            at = max(end, opening.end())
+            if made != [] and (examples.contains(opening.start(), at) or examples.is_quoted(*opening.span())):
+                quoted.append(opening[0])
+                continue
             calls += made or ()
             if made is None:
                 unread.append(opening[0])
-            at = max(end, opening.end())
-        return Marked(tuple(calls), tuple(unread))
+        return Marked(tuple(calls), tuple(unread), tuple(quoted))
 
     def _function(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
         """Parse ``<function=f>…</function>``. The content is one pair of tags per parameter, or one JSON object."""

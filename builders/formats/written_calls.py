@@ -3,7 +3,8 @@
 The providers, the sources and the tool verifier use this module. Prose may contain examples of calls. Therefore a call
 is recognised only in these places:
 
-- between the marks of a chat template, anywhere in the text (``call_markup`` lists them);
+- between the marks of a chat template (``call_markup`` lists them), anywhere in the text where the marks are not only
+  quoted (``quoted_marks``);
 - as the whole message, with or without a code fence: a JSON call or list of calls, Python calls with keyword
   arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
@@ -59,12 +60,14 @@ class WrittenCalls:
 
     ``unread`` is the reason why the text may contain another call, which could not be parsed; "" if it contains none.
     ``exact`` is false if a call contains mistakes such as a trailing comma or ``{"metric": True}``. Such a call is
-    neither JSON nor a dict as Python prints it, so a server may not parse it.
+    neither JSON nor a dict as Python prints it, so a server may not parse it. ``quoted`` is the reason why the text
+    contains the marks of a call but makes no call: it only quotes them; "" if there are no such marks.
     """
 
     calls: tuple[dict[str, Any], ...]
     unread: str = ""
     exact: bool = True
+    quoted: str = ""
 
 
 def written_calls(text: str, tools: Sequence[Tool] = ()) -> WrittenCalls:
@@ -86,11 +89,12 @@ def _read(text: str, declared: Declared, *, exact: bool) -> WrittenCalls:
     found, unread = list(marked.calls), ""
     if marked.unread:
         unread = f"the content of {marked.unread[0]} is not a call in a known format"
-    elif not found:
+    elif not found and not marked.quoted:
         found = _whole(text, declared, exact) or _in_last_fences(text, declared, exact)
         unread = "" if found or exact else _unread(text, declared)
     calls = tuple(call(name, arguments, f"written_{index}") for index, (name, arguments) in enumerate(found))
-    return WrittenCalls(calls, unread, exact or not calls)
+    quoted = f"the text quotes {marked.quoted[0]}, so the call may be an example" if marked.quoted else ""
+    return WrittenCalls(calls, unread, exact or not calls, quoted)
 
 
 def _whole(text: str, declared: Declared, exact: bool) -> list[Made]:

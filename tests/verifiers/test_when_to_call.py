@@ -72,6 +72,46 @@ def test_decisions_in_dialogues(check: object, messages: tuple | str, outcome: s
     assert verdict(check, messages).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I cannot look that up, because no tool gives this.",
+        "No function of mine returns stock prices.",
+        "That is outside what my tools can do.",
+        "My tools don't cover this.",
+        "Unfortunately, the given functions cannot retrieve that.",
+        "The weather tool gives no prices.",
+        "No available tool answers this question.",
+        "That information is not available through my tools.",
+        "I only have weather, so this is not possible for me.",
+    ],
+)
+def test_an_answer_that_names_the_limits_of_its_tools_declines(text: str) -> None:
+    assert verdict("decline", text).outcome == "pass"
+    assert verdict("answer", text).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No tool is needed: 2 + 2 is 4.",
+        "I don't need a tool for this; the answer is Paris.",
+        "A hammer is a tool that drives nails.",
+        "Tools such as hammers cannot cut wood.",
+        "The given function is not continuous at zero.",
+    ],
+)
+def test_an_answer_about_tools_in_general_answers(text: str) -> None:
+    assert verdict("answer", text).outcome == "pass"
+
+
+def test_a_call_that_is_quoted_or_cannot_be_read_never_decides_against_the_answer() -> None:
+    quoted = f"A call looks like `{TEXTS['call']}`. The weather tool has one argument."
+    assert [verdict(check, quoted).outcome for check in ("answer", "call")] == ["pass", "abstain"]
+    unread = 'Action: weather\nAction Input: {"city": "Oslo"}'
+    assert [verdict(check, unread).outcome for check in ("answer", "call")] == ["abstain", "abstain"]
+
+
 def test_an_invented_call_fails_whatever_is_expected() -> None:
     assert "there is no tool 'climate'" in verdict(["call", "answer"], WRONG_NAME).explanation
     assert verdict("call", RIGHT_CALL, ()).outcome == "pass"  # a GRPO table has no tools

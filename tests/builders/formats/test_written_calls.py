@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bestofn.builders.formats.python_calls import python_calls
 from bestofn.builders.formats.tool_calls import call_arguments, call_name, declaration
 from bestofn.builders.formats.written_calls import written_calls
+from tests.growth import assert_linear
 
 TOOLS = [
     declaration(
@@ -239,6 +240,49 @@ def test_what_looks_like_a_call_but_cannot_be_read_is_reported(text: str) -> Non
 def test_prose_is_no_call(text: str) -> None:
     assert written_calls(text if text.startswith("{") else "See:\n" + text, TOOLS).calls == ()
     assert written_calls(text, TOOLS).unread == ""
+
+
+QUOTED_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"A model calls a tool by writing `{QUOTED_CALL}` into its answer.",
+        f'A call looks like "{QUOTED_CALL}", for example.',
+        f"Here is an example:\n```\n{QUOTED_CALL}\n```\nThe server parses it.",
+        f"You would write {QUOTED_CALL} to call it.",
+        f"```python\ntext = '{QUOTED_CALL}'\nprint(text)\n```",
+        f"> {QUOTED_CALL}\n\nThis is what the user quoted.",
+        f"An example:\n\n    {QUOTED_CALL}\n\nThis is the syntax.",
+        'To parse it: `re.search("<tool_call>(.*)</tool_call>", text)`.',
+        "The mark `<tool_call>` starts a call.",
+        "For example `[TOOL_CALLS]get_weather[ARGS]{}` is the form of Mistral.",
+    ],
+)
+def test_marks_that_the_text_only_quotes_are_no_call(text: str) -> None:
+    written = written_calls(text, TOOLS)
+    assert (written.calls, written.unread) == ((), "")
+    assert "example" in written.quoted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I will look it up.\n{QUOTED_CALL}",
+        f"{QUOTED_CALL}\nI will tell you the result.",
+        f"```xml\n{QUOTED_CALL}\n```",
+        f"I will use `get_weather`: {QUOTED_CALL}",
+        f"A call looks like `{QUOTED_CALL}`. Now I call it.\n{QUOTED_CALL}",
+    ],
+)
+def test_a_call_next_to_an_explanation_is_a_call(text: str) -> None:
+    assert read(text) == [("get_weather", {"city": "Oslo"})]
+
+
+@pytest.mark.parametrize("piece", ["<tool_call>", "`<tool_call>` ", "```\n<tool_call>x</tool_call>\n", "</tool_call> "])
+def test_many_marks_take_linear_time(piece: str) -> None:
+    assert_linear(lambda text: written_calls(text, TOOLS), piece, 50_000)
 
 
 def test_a_call_without_arguments_is_read_in_the_form_of_qwen() -> None:
