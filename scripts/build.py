@@ -129,8 +129,8 @@ def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:
 def check_journal(described: JsonObject, out: Path) -> None:
     """Raise ``JournalError`` if the journal of a run that needed no request is damaged.
 
-    A run that sends requests reads its journal and stops at damage. A complete run would otherwise hide that the
-    replies of its journal are lost.
+    A run that sends requests reads its journal, and stops if the journal is damaged. A run without requests does not
+    read it, so the user would not notice that the stored replies are lost.
     """
     from bestofn.builders.run.run_folder import journal_of
     from bestofn.builders.sampling.journal_check import damage

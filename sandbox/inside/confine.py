@@ -37,7 +37,7 @@ class Caps(NamedTuple):
 def in_box(folder: str) -> str:
     """Return the path of a host folder inside a box.
 
-    Only folders below ``FOLDER`` move, because programs write there.
+    A folder below ``FOLDER`` gets another path, because programs write to ``FOLDER``. Other folders keep their paths.
     """
     return f"/host{folder}" if folder.startswith(f"{FOLDER}/") else folder
 

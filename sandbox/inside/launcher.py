@@ -181,7 +181,7 @@ def _enter_root(root: str) -> None:
 def _mount_proc(target: str) -> None:
     """Mount /proc with the strictest options that the kernel accepts. If no mount is permitted, /proc stays empty.
 
-    The supervisor is in group 0, which sees all processes. It reads there how long a process waited for a processor.
+    The supervisor is in group 0, which sees all processes. It reads in /proc how long a process waited for a processor.
     """
     for options in ("subset=pid,hidepid=2,gid=0", "subset=pid,hidepid=2", "hidepid=2", ""):
         with contextlib.suppress(OSError):

@@ -124,7 +124,7 @@ class Lent:
         return True
 
     def poll(self, coroutine: Value) -> tuple[bool, object]:
-        """Return (True, result) if a coroutine that ``start`` has started has ended, otherwise (False, None)."""
+        """Return (True, result) if the started coroutine has ended, otherwise (False, None)."""
         task = self.tasks[id(coroutine)]
         return (True, task.result()) if task.done() else (False, None)
 

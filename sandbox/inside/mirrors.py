@@ -217,7 +217,7 @@ def _with_mixins(
 ) -> tuple[tuple[type, ...], dict[str, plain.Value]]:
     """Split the bases of a class of the tests at the first mirrored class.
 
-    Returns the bases from there on, and ``members`` together with the members of the bases before it.
+    Returns the bases from this class on, and ``members`` together with the members of the bases before it.
     """
     count = next(place for place, base in enumerate(bases) if isinstance(base, _Meta))
     found: dict[str, plain.Value] = {}
@@ -302,7 +302,7 @@ def _without_proxies(kinds: Iterable[type]) -> tuple[type, ...]:
 
 
 class _Meta(Proxied, type):
-    """The metaclass of all other mirrored classes. Calls and attributes are requested from the program."""
+    """The metaclass of mirrored classes that are not exceptions, enumerations or ``Scalar`` classes."""
 
     _readable = frozenset({"__members__", "__match_args__", "__abstractmethods__"})
     _class_reference: int

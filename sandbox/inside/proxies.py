@@ -287,7 +287,7 @@ def _contains(self: Remote, item: object) -> bool:
 
 
 def _equal(self: Remote, other: object) -> Any:
-    """Return whether the objects are equal. Only for two objects of the program, the program's own ``==`` decides."""
+    """Return whether the objects are equal. If both are objects of the program, the program's own ``==`` decides."""
     if isinstance(other, Remote):
         return self._program.request("equal", self._reference, (other,)) is True
     if type(self)._is_container and isinstance(other, (list, dict, set, frozenset, tuple)):  # type: ignore[attr-defined]

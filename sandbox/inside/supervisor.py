@@ -1,4 +1,4 @@
-"""PID 1 of a box. It forks one confined child per execution, and lets no process of an execution survive it.
+"""PID 1 of a box. It forks one confined child per execution, and kills all processes of an execution at its end.
 
 ``start`` calls ``Supervisor.serve``, which handles one request at a time. The child for the next execution is forked
 early, while no program runs, and waits for the start signal. The supervisor never reads the program or its input. It
@@ -314,7 +314,7 @@ class Supervisor:
                     os.kill(-1, signal.SIGKILL)
 
     def clean(self, uid: int) -> bool:
-        """Empty the program's folder with the rights of ``uid``. Return False if anything could not be removed."""
+        """Empty the program's folder with the rights of ``uid``. Return False if a file or folder is left."""
         if not os.listdir(FOLDER):
             return True
         pid = self.oom_order.fork()
