@@ -36,8 +36,8 @@ def exit_code_of(error: KeyboardInterrupt) -> int:
 def stopped_by_signals() -> Iterator[None]:
     """Raise ``Terminated`` in the block when the first of ``STOP_SIGNALS`` arrives. Later signals are ignored.
 
-    The handler of a signal is not changed if the signal is ignored (``nohup``) or if other code handles it, such as a
-    launcher for clusters. Outside the main thread, no handler is changed.
+    The handler of a signal is not changed if the signal is ignored (``nohup``). It is also not changed if other code
+    handles the signal, such as a launcher for clusters. Outside the main thread, no handler is changed.
     """
     changed: list[int] = []
     stopping = False

@@ -263,7 +263,10 @@ def _count(place: Place) -> int:
 
 
 def _get(reference: Any) -> Any:
-    """Return the result of a call to the gateway. Raises the error of the call, or ``MachineError`` if it is lost."""
+    """Return the result of a call to the gateway.
+
+    Raises the error of the call, or ``MachineError`` if the gateway is lost.
+    """
     import ray
     from ray.exceptions import RayError, RayTaskError
 

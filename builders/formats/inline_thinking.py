@@ -44,8 +44,8 @@ def without_thinking(content: object) -> tuple[str, str]:
     If the closing tag is missing, the text was cut off, so the answer is empty. Some chat templates put the opening tag
     in the prompt. So if only this tag is missing, the text up to the closing tag is thinking.
 
-    In the Harmony format, the analysis messages are thinking. The answer is the final message, and the tool calls in
-    the notation of Harmony.
+    In the Harmony format, the analysis messages are thinking. The answer consists of the final message and the tool
+    calls, in the notation of Harmony.
     """
     text = content_text(content)
     opened = _OPEN.match(text)

@@ -121,7 +121,7 @@ def _pattern_properties(
 
 
 def _without_patterns(keyword: Keyword) -> Keyword:
-    """Return ``keyword``, applied to an instance without the keys that ``patternProperties`` matches."""
+    """Return a version of ``keyword`` that ignores the keys that ``patternProperties`` matches."""
 
     def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         patterns = schema.get("patternProperties")

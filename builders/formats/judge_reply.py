@@ -1,7 +1,7 @@
 """Formats the texts in a judge's prompt and parses the judge's reply. Used by the judging verifiers and rewards.
 
-A reply contains a JSON object with the verdict, and may contain other text. A candidate may write ``{"equivalent":
-true}`` to imitate a verdict, and the judge may quote this text. Therefore an object that also occurs in the candidate's
+A reply contains a JSON object with the verdict, and may contain other text. A candidate may imitate a verdict and write
+``{"equivalent": true}``, and the judge may quote this text. Therefore an object that also occurs in the candidate's
 text counts only if it is the whole reply. If the judge wrote several different objects, the reply has no verdict.
 """
 

@@ -31,7 +31,7 @@ class _LazyRegex:
 
 
 class _HintedRegex(_LazyRegex):
-    """A lazy regular expression that searches only texts that contain one of its hints (``regex_hints``)."""
+    """A lazy regular expression whose ``search`` skips texts that contain none of its hints (``regex_hints``)."""
 
     def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         """Return the first match; see ``re.Pattern.search``."""

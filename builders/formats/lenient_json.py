@@ -200,9 +200,10 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """Return whether the quote before ``at`` ends the current string, because JSON may continue after it.
+        """Return whether the quote before ``at`` ends the current string.
 
-        So an apostrophe or a quoted word within the string does not end the string.
+        It does if the text after it can continue the JSON. So an apostrophe or a quoted word within the string does not
+        end it.
         """
         rest = self.text[self.at : self.at + 200].lstrip()
         if rest[:1] in ("", "}", "]", ":"):

@@ -1,4 +1,4 @@
-"""Converts a setting of a row's checks to a list of texts."""
+"""Converts a value in a check of a query (``reference.checks``) to a list of texts. Used by the verifiers."""
 
 from __future__ import annotations
 

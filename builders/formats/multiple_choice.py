@@ -32,7 +32,7 @@ def to_ascii_forms(text: str) -> str:
 
 
 def without_latex_wrappers(text: str) -> str:
-    r"""Return ``text`` without dollar signs, and with the content of ``\text{B}`` and similar commands in place."""
+    r"""Return ``text`` without dollar signs, and with ``\text{B}`` and similar commands replaced by their content."""
     text = re.sub(r"\\[()\[\]]|\$|\\(?:left|right)(?![A-Za-z])", "", text)
     for _ in range(3):
         text, count = _WRAPPER.subn(r"\1", text)

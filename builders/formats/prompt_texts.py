@@ -8,7 +8,10 @@ from bestofn.builders.records import Message, content_text
 
 
 def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """Return ``messages`` with ``before`` and ``after`` added around the system prompt. A missing one is created."""
+    """Return ``messages`` with ``before`` and ``after`` added around the text of the system prompt.
+
+    If there is no system prompt, it is added.
+    """
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):
         own, rest = content_text(rest[0].get("content")), rest[1:]

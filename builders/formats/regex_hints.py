@@ -1,6 +1,7 @@
-"""Finds texts of which every match of a regular expression contains one, so that most texts need no search.
+"""Finds the hints of a regular expression: texts of which every match contains at least one.
 
-Looking for a few words in a text takes a tenth of the time of a search with a large expression.
+A text without any of the hints needs no search. Looking for a few words in a text takes a tenth of the time of a search
+with a large expression.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def hints_of(source: str, flags: int = 0) -> Hints:
 def _of_sequence(items: Iterable[tuple[object, Any]]) -> Hints:
     """Return the best hints of ``items``, the parts of an expression that follow each other.
 
-    The hints with the longest shortest text are the best, and of these the fewest.
+    Hints are better if the shortest of their texts is longer. If it has the same length, fewer hints are better.
     """
     found: list[Hints] = []
     run = ""

@@ -171,7 +171,7 @@ class Fulfilment:
         return [one for one, state in zip(self.criteria, self.states, strict=True) if state is None]
 
     def share(self, *, unknown: bool) -> float:
-        """Return the satisfied share of the weights, from 0 to 1. ``unknown`` is assumed for unknown states."""
+        """Return the satisfied share of the weights, from 0 to 1. States that are not known count as ``unknown``."""
         held = sum(
             one.weight
             for one, state in zip(self.criteria, self.states, strict=True)

@@ -28,7 +28,7 @@ def visible_lines(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return ``text`` with terminal control characters as ``\u001b``. The meaning of JSON text is unchanged."""
+    r"""Return ``text`` with terminal control characters as escapes such as ``\u001b``. JSON keeps its meaning."""
     return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,7 +1,10 @@
 """Converts tool declarations and tool calls between the formats of services and datasets.
 
-bestofn itself uses the Chat Completions form. A declaration is ``{"type": "function", "function": {"name",
-"description", "parameters"}}``; a call is ``{"id", "type": "function", "function": {"name", "arguments": JSON text}}``.
+bestofn itself uses the Chat Completions form:
+
+- declaration: ``{"type": "function", "function": {"name", "description", "parameters"}}``
+- call: ``{"id", "type": "function", "function": {"name", "arguments": JSON text}}``
+
 Providers, sources, the server and the mock tools use these functions for the other forms:
 
 =========  ================================================================  =======================================

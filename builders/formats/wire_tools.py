@@ -84,7 +84,7 @@ def _schema_for_wire(parameters: JsonObject) -> JsonObject:
 
 
 def _with_lists_of_required(schema: Any) -> Any:
-    """Return ``schema`` without each keyword ``required`` that is not a list. Older JSON Schemas have such ones."""
+    """Return ``schema`` without each keyword ``required`` that is not a list, as older JSON Schemas have it."""
     if isinstance(schema, list):
         return [_with_lists_of_required(item) for item in schema]
     if not isinstance(schema, Mapping):
@@ -117,7 +117,7 @@ def _renamed(made: JsonObject, name: Callable[[str], str]) -> JsonObject:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """Return ``name``; if it is in ``taken``, with a number at its end."""
+    """Return a name that is not in ``taken``: ``name`` itself, or ``name`` with a number at its end."""
     if name not in taken:
         return name
     number = 2

@@ -22,9 +22,11 @@ class AzureOpenAI(OpenAIChat):
     """A deployment of Azure OpenAI. ``model`` is its name; ``base_url`` is ``https://RESOURCE.openai.azure.com``.
 
     Without ``base_url``, the environment variable ``AZURE_OPENAI_ENDPOINT`` is used. Without ``api_version``,
-    ``OPENAI_API_VERSION`` is used. There are three kinds of credentials: a key in ``api_key`` or
-    ``AZURE_OPENAI_API_KEY``; ``bearer="entra"`` for the identity of the user or the machine; a token in
-    ``AZURE_OPENAI_AD_TOKEN``. For the other settings, see ``OpenAIChat``.
+    ``OPENAI_API_VERSION`` is used. For the other settings, see ``OpenAIChat``. The credentials are one of these:
+
+    - a key in ``api_key`` or ``AZURE_OPENAI_API_KEY``;
+    - ``bearer="entra"``, for the identity of the user or the machine;
+    - a token in ``AZURE_OPENAI_AD_TOKEN``.
     """
 
     name = "azure_openai"

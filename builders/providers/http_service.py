@@ -331,7 +331,10 @@ class HttpBatchService(HttpService):
         """Return the client of the service's official SDK with ``settings``."""
 
     def client_settings(self, most: float | None = None) -> ClientSettings:
-        """Return the settings of an SDK client. ``most`` is the size limit of a reply in bytes; None: the default."""
+        """Return the settings of an SDK client.
+
+        ``most`` is the size limit of a reply in bytes. None means ``limits.reply_mb``.
+        """
         from bestofn.builders.providers.sdk_transport import client_settings
 
         return client_settings(self.http, self._url, self._sent_headers, self.limits.timeout_s, most, self._tokens)

@@ -43,7 +43,7 @@ class OpenAIResponses(HttpBatchService):
     summary of the reasoning.
 
     Many compatible servers have only Chat Completions. If such a server refuses the path of the Responses API, this
-    provider logs a warning and uses Chat Completions for this request and all later ones.
+    provider logs a warning. It then uses Chat Completions for this request and all later ones.
     """
 
     name = "openai_responses"
@@ -87,7 +87,7 @@ class OpenAIResponses(HttpBatchService):
         return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, "/v1/responses")
 
     async def ask(self, request: Request, n: int) -> Reply:
-        """Send ``request`` once and return the reply, if necessary of Chat Completions; see the class."""
+        """Send ``request`` once and return the reply. Uses Chat Completions if the server has no Responses API."""
         if self._chat_only:
             return await self._ask_chat(request, n)
         try:

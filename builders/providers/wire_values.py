@@ -19,7 +19,7 @@ MOST_TOKENS = 10**9  # a larger token count of one request is an error of the se
 
 
 def token_count(value: object) -> int:
-    """Return ``value`` as a number of tokens; 0, which means not reported, if it is not a number from 0 to 10⁹."""
+    """Return ``value`` as a number of tokens. If it is not a number from 0 to 10⁹, return 0 (not reported)."""
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:

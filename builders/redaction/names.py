@@ -1,4 +1,4 @@
-"""Decides by its name whether a setting, a header or a query parameter contains a credential."""
+"""Decides by the name of a setting, a header or a query parameter whether its value is a credential."""
 
 from __future__ import annotations
 

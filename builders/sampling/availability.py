@@ -61,7 +61,7 @@ class Availability:
         return True
 
     def patience_left(self, now: float) -> float:
-        """Return after how many more seconds without a success the run stops; negative if this time has passed."""
+        """Return the seconds until the run stops if no request succeeds; negative if that time has passed."""
         patience = self.patience_s if self.answered else min(self.patience_s, PATIENCE_AT_START_S)
         return patience - self.unanswered_for(now)
 

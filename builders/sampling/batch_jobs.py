@@ -96,8 +96,8 @@ class Check:
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` contains the jobs whose id is not certain: the search for such a job has not ended, or the job was
-    found without a mark and no reply has arrived yet.
+    ``uncertain`` contains the jobs whose id is not certain. The search for such a job has not ended, or it has found
+    the job without a mark and no reply has arrived yet.
     """
 
     def __init__(self, api: BatchApi, provider: BatchProvider, journal: Journal, ledger: Ledger) -> None:
@@ -216,7 +216,7 @@ class BatchJobs:
         return False
 
     async def replace(self, job: BatchJob) -> bool:
-        """Search for ``job`` again, because the search has found the job of another program.
+        """Search for ``job`` again, because the first search has found the job of another program.
 
         Returns False if no other job of the service matches.
         """

@@ -146,7 +146,7 @@ class BatchQueue:
         self._gatherer.resume()
 
     def adopt(self, resumed: BatchRequest) -> None:
-        """Copy the cost estimate and ``needed`` of ``resumed`` to the request that has its name. Reserve the cost."""
+        """Copy the cost estimate and ``needed`` of ``resumed`` to the request of the same name. Reserve its cost."""
         request = self._requests.get_or_create(resumed.name)
         request.expected_usd, request.needed = resumed.expected_usd, resumed.needed
         if self._ledger.budget_usd is not None:
@@ -247,7 +247,7 @@ class BatchQueue:
     def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
         """Register the requests of ``job``, so that the job is closed once they are settled.
 
-        ``unclaimed`` is their answer unless a job of uncertain id has their replies. None means that ``job`` has them.
+        ``unclaimed`` is their answer if no job of uncertain id has their replies. None: the replies come from ``job``.
         """
         for name in job.names:
             self._requests.get_or_create(name)

@@ -57,7 +57,7 @@ class PendingRequests:
         return self._by_name.setdefault(request.name, request) is request
 
     def get_or_create(self, name: str) -> BatchRequest:
-        """Return the request named ``name``. If there is none, it is from an earlier run and is created."""
+        """Return the request named ``name``. A request of an earlier run is created at the first call."""
         if name not in self._by_name:
             self._by_name[name] = BatchRequest(name)
         return self._by_name[name]

@@ -54,7 +54,7 @@ class BatchRoute:
         await self._queue.first_checks()
 
     def is_answered(self, in_flight: InFlight) -> bool:
-        """Return whether the batch job of ``in_flight`` has ended for it: with a reply, an error, or no reply."""
+        """Return whether the batch job has a result for ``in_flight``: a reply, an error, or no reply."""
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, in_flight.indices)
         return self._queue.is_answered(name)
 

@@ -34,7 +34,7 @@ def parsed_name(name: str) -> tuple[bytes, int, list[int]]:
 def open_batches(journal: Journal, identity: str) -> list[str]:
     """Return the ids of all jobs of the provider ``identity`` that are not closed.
 
-    If the service's id of a job is not known, its id is the mark.
+    A job whose id at the service is not known is listed by its mark.
     """
     query = "SELECT id FROM batches WHERE provider = ? AND state != 'closed'"
     return [batch for (batch,) in journal.rows(query, (identity,))]

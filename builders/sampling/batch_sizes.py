@@ -11,7 +11,7 @@ LARGEST_SHARE = 0.95  # of the service's size limit, because a submission has a 
 
 
 class HasLine(Protocol):
-    """A request with the line that a submission contains for it."""
+    """A request with its ``line`` in the file of a submission."""
 
     line: bytes
 

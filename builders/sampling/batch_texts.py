@@ -13,7 +13,7 @@ from bestofn.builders.sampling.batch_requests import BatchRequest
 def price_text(requests: Iterable[BatchRequest], relation: str = "instead of") -> str:
     """Return the expected cost of ``requests`` online, compared with their cost in a batch job.
 
-    ``relation`` is the word between the two costs.
+    ``relation`` is the text between the two costs, for example "instead of".
     """
     costs = [(request.expected_usd("online"), request.expected_usd("batch")) for request in requests]
     online, batch = (sum(cost or 0.0 for cost in side) for side in zip(*costs, strict=True))

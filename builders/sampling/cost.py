@@ -132,7 +132,7 @@ class Ledger:
         return price
 
     def watch(self, limiter: Limiter) -> None:
-        """Include in ``totals`` the failures and retries of ``limiter`` from now on, and why its requests wait.
+        """Add ``limiter`` to ``totals``: its failures and retries from now on, and why its requests wait.
 
         All runs of a process share the limiter of a service.
         """
@@ -181,7 +181,7 @@ class Ledger:
             self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
-        """Return how many of ``seconds`` are left since the first call of this method, at least 0."""
+        """Return how much of ``seconds`` is left, counted from the first call of this method; at least 0."""
         self._stopping_since = self._stopping_since or time.monotonic()
         return max(0.0, self._stopping_since + seconds - time.monotonic())
 

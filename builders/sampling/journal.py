@@ -186,8 +186,8 @@ class Journal:
         """Return whether the file may contain a row about ``request``.
 
         A false result saves the lookup of a new request, which takes 80 µs because each commit empties SQLite's cache.
-        The result is false only if the file was empty at the start, no other process has used it since, and this
-        process has stored nothing about ``request``.
+        The result is false only if the file was empty at the start and no other process has used it since. In addition,
+        this process must have stored nothing about ``request``.
         """
         if self._stored is None or self.claims.was_shared:
             return True

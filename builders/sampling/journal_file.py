@@ -127,7 +127,7 @@ def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequenc
 
 
 def first_sample(blob: bytes, request: bytes, attempt: int, count: int) -> int | None:
-    """Return the index of the first sample in a stored reply, as its checksum proves; None if no index fits."""
+    """Return the index of the first sample in a stored reply; None if no index gives its checksum."""
     packed, seal = blob[:-SEAL_BYTES], blob[-SEAL_BYTES:]
     return next((first for first in range(MOST_SAMPLES) if seal == _seal(packed, request, attempt, first, count)), None)
 

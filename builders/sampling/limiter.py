@@ -239,7 +239,7 @@ class Limiter:
         self._pump()
 
     def _pump(self) -> None:
-        """Let the queued requests that may be sent now continue."""
+        """Start the queued requests that may be sent now."""
         while self._queue:
             turn, size = self._queue[0]
             if turn.done():  # the caller was cancelled
@@ -344,10 +344,10 @@ class Limiter:
             self._give_up(f"{self.name} refused each of the first {self._refusals} requests. The last error: {error}")
 
     def _note_forbidden(self, error: AuthenticationError, prompt: bytes) -> None:
-        """Record an authentication error of ``prompt``, and raise it if it concerns more than single prompts.
+        """Record an authentication error. Raise it unless it may concern only ``prompt``.
 
-        The status 403 concerns a single prompt until ``FORBIDDEN_IN_A_ROW`` prompts in a row have got it, because a
-        firewall in front of a service may answer 403 to a single prompt.
+        A firewall in front of a service may answer 403 to a single prompt. So the status 403 is raised only after
+        ``FORBIDDEN_IN_A_ROW`` prompts in a row have got it.
         """
         self.counts.note_failure(error)
         self._forbidden.add(prompt)

@@ -73,7 +73,7 @@ class OnlineRoute:
     async def _store(
         self, in_flight: InFlight, indices: Sequence[int], reply: Reply, size: Size
     ) -> tuple[Usage, dict[int, Completion]]:
-        """Parse and store ``reply``. Returns (its usage, its completions by sample index)."""
+        """Parse and store ``reply``. Returns (its token usage, its completions by sample index)."""
         self._limiter.learn(reply.headers)
         parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
         self._limiter.used(size, parsed.usage.prompt, parsed.usage.completion)

@@ -222,7 +222,10 @@ class BatchProvider(Provider, Protocol):
     batching: Batching
 
     def body(self, request: Request, n: int) -> JsonObject:
-        """Return the request body for ``n`` completions. Raises ``RequestError`` if the service does not allow it."""
+        """Return the request body for ``n`` completions.
+
+        Raises ``RequestError`` if the service cannot process ``request``.
+        """
         ...
 
     def batches(self) -> BatchApi:

@@ -229,7 +229,7 @@ class JournaledSampler(ProviderAttributes):
         return [name for name in keys if any(name in self._elsewhere[batch] for batch in batches)]
 
     async def _from_resumed(self, in_flight: InFlight, keys: Mapping[bytes, int]) -> dict[int, Answer]:
-        """Return the answers to ``in_flight`` that resumed batch jobs have. ``keys`` maps claim -> sample index."""
+        """Return the answers to ``in_flight`` from resumed batch jobs. ``keys`` maps claim -> sample index."""
         assert in_flight.request is not None
         answers: dict[int, Answer] = {}
         for resumed in {

@@ -36,7 +36,7 @@ class AnswerPolicies:
         return {self.truncated, self.filtered, self.empty} != {"keep"}
 
     async def apply(self, candidate: Candidate, request: Request, sample: Sample) -> Candidate:
-        """Return ``candidate`` after the policy for its flaw: unchanged, sampled again, or with an error."""
+        """Apply the policy for the flaw of ``candidate``. Returns it unchanged, sampled again, or with an error."""
         flaw = flaw_of(candidate)
         policy = self._policy(flaw)
         if policy == "drop":

@@ -75,8 +75,8 @@ async def rollout(
     call ends the dialogue (``detail["tool_stop"] == "no_tools"``), as single-turn benchmarks require.
 
     ``Candidate.detail`` contains ``tool_stop``, ``turns``, ``tool_results`` (per call: id, name, source, error,
-    refused), ``state`` (changes in the world), ``user_turns`` (messages of the simulated user), ``harmony`` (messages
-    of a Harmony model), ``completion`` (detail of the last turn) and ``retry``.
+    refused) and ``state`` (changes in the world). It also contains ``user_turns`` (messages of the simulated user),
+    ``harmony`` (messages of a Harmony model), ``completion`` (detail of the last turn) and ``retry``.
 
     If a dialogue fails, ``Candidate.error`` contains the reason, and the messages so far are kept. Raises only the
     errors that stop the run: ``AuthenticationError``, ``BudgetError``, ``JournalError``, ``MachineError``.
@@ -142,7 +142,7 @@ class _Rollout:
     ) -> Candidate:
         """Run the whole dialogue of one candidate and return the candidate.
 
-        If the dialogue fails, ``Candidate.error`` holds the reason.
+        If the dialogue fails, ``Candidate.error`` contains the reason.
         """
 
         world = tools.fresh(self.seed, self.request.tools) if tools is not None and self.request.tools else None

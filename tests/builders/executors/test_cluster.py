@@ -1,4 +1,4 @@
-"""The parts of the Ray executor that need no cluster: environment variables and counts."""
+"""Only the gateway of a Ray cluster gets API keys, and a shard that runs again is counted once."""
 
 from bestofn.builders.executors.cluster_pool import KEY_VARIABLES, URL_VARIABLES, environment_variables
 from bestofn.builders.executors.cluster_shards import ClusterCounts

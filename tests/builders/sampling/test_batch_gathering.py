@@ -77,7 +77,7 @@ class Service:
             asyncio.get_running_loop().call_later(0.003, self.answer)
 
     def answer(self) -> None:
-        """Answer the oldest job without an answer."""
+        """Answer the oldest job that has no answer yet."""
         for request in self.waiting.pop(0):
             self._ledger.usd += self._share * request.reserved_usd
             self.gatherer.release(request)

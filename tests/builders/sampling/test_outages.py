@@ -1,4 +1,7 @@
-"""Outages of a service in virtual time: how long a run takes, which requests are sent, and when the run stops."""
+"""In an outage, a run loses little time and sends few requests, and it stops after ``patience_s``.
+
+The tests run in virtual time.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +53,9 @@ FAULTS = {
 
 
 def seconds_of(concurrency: int, outage_s: float, fault: str, requests: int, answer_s: float) -> tuple[float, Service]:
-    """Return the seconds that ``requests`` take if the service is unavailable for ``outage_s`` from second 5 on.
+    """Run ``requests`` requests while the service is unavailable for ``outage_s`` seconds, from second 5 on.
 
-    The second result is the service.
+    Returns (seconds until all are answered, the service).
     """
 
     random.seed(0)  # pauses are random

@@ -1,4 +1,4 @@
-"""While a row is judged, its own failure is stored as data, and an error that concerns every row stops the run."""
+"""The failure of one row is stored as data, and an error that concerns every row stops the run."""
 
 from __future__ import annotations
 
