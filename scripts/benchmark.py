@@ -56,7 +56,9 @@ def benchmark(arguments: Arguments) -> None:
         if nearest(key, BENCHMARK.settings, cutoff=0.8):
             raise ConfigError(f"`bestofn benchmark` has no setting {key!r}{did_you_mean(key, BENCHMARK.settings)}")
     if arguments.text("json") in ("true", "false"):
-        raise ConfigError("json is the file to write. Write for example json=accuracy.json.")
+        raise ConfigError(
+            f"json is {arguments.text('json')}; expected the file to write, for example json=accuracy.json."
+        )
     use_tests_of(ROOT)
     kinds = (arguments.text("kinds") or "").split(",")
     codes = [run(f"{PACKAGE}_{kind}", arguments.overrides) for kind in kinds if kind in OWN_PROGRAMS]

@@ -45,7 +45,7 @@ def init(arguments: Arguments) -> None:
     file.write_text(text, encoding="utf-8")
     about = text.partition("\n")[2].partition("\n\n")[0]
     print("\n".join(line[2:] for line in about.splitlines()))
-    print(f"\n{file}: written. Correct it where it is wrong.")
+    print(f"\nWrote {file}. Check the columns in it, and correct those that are wrong.")
 
 
 def inspected(source: str, split: str | None) -> Table:
@@ -63,7 +63,9 @@ def inspected(source: str, split: str | None) -> Table:
     settings, choice = _location(source, split)
     first = _first_rows(settings)
     if not first:
-        raise ConfigError(f"{source} has no rows, so nothing is known about its columns.")
+        raise ConfigError(
+            f"{source} has no rows, so its columns are not known. Expected a table with at least one row."
+        )
     parts = _asked(table_parts(first), first)
     if not {"question", "messages"} & set(parts.columns):
         raise ConfigError(f"{source}: no column has a question. The columns are {', '.join(first[0])}.")

@@ -123,9 +123,9 @@ def check_verdicts(heldout: Path, config: JsonObject) -> None:
     measured = f"of the {config['heldout']} held-out queries with {config['n']} answers each in {heldout}"
     remedy = "Set a larger `heldout` or `n`, or set `out` to an empty folder."
     if not passes(heldout):
-        raise BestofnError(f"{measured}, none has a verdict, so that there is nothing to compare. {remedy}")
+        raise BestofnError(f"{measured}, none has a verdict, so there is nothing to compare. {remedy}")
     if config["method"] == "reward" and not rows_in(table_files(heldout / "reward_model", "train")):
-        raise BestofnError(f"{measured}, none has both a pass and a fail, so that there are no pairs. {remedy}")
+        raise BestofnError(f"{measured}, none has both a pass and a fail, so there are no pairs. {remedy}")
 
 
 def trained(config: JsonObject, model: str, run: Path, out: Path) -> str:

@@ -133,7 +133,7 @@ def calibration_report(
     if not len(says) == len(confidences) == len(labels):
         raise ValueError(
             f"found {len(says)} verdicts, {len(confidences)} confidences and {len(labels)} labels; "
-            "expected one of each per answer"
+            "expected one verdict, one confidence and one label per answer"
         )
     right = [verdict == label for verdict, label in zip(says, labels, strict=True)]
     chance = [sure if verdict else 1.0 - sure for verdict, sure in zip(says, confidences, strict=True)]

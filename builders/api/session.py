@@ -74,12 +74,15 @@ class VerifierSession:
     def verify_many(
         self, answers: Sequence[Answer], references: Sequence[object], questions: Sequence[str] | None = None
     ) -> list[Verdict]:
-        """Return the verdicts on ``answers``, in order; one reference per answer."""
+        """Return the verdicts on ``answers``, in order.
+
+        Raises ``ConfigError`` if there is not one reference, and one question if any, per answer.
+        """
         asked = questions or [""] * len(answers)
         if not len(answers) == len(references) == len(asked):
             raise ConfigError(
                 f"there are {len(answers)} answers, {len(references)} references and {len(asked)} questions; expected "
-                "one reference per answer"
+                "one reference per answer, and one question per answer if there are questions"
             )
         queries = [query_of(*pair) for pair in zip(references, [self.kind] * len(answers), asked, strict=True)]
         return self.verify_queries(list(zip(queries, map(candidate_of, answers), strict=True)))

@@ -230,7 +230,7 @@ class AnthropicBatches(SdkBatches):
 async def _jobs(page: AsyncCursorPage[Batch] | AsyncPage[MessageBatch]) -> AsyncIterator[Job]:
     """Yield the batch jobs of the account, newest first: those on ``page`` and on all later pages.
 
-    Raises ``ValueError`` if the service says that there are more jobs, but not on which page.
+    Raises ``ValueError`` if the service reports further jobs, but not the page that lists them.
     """
     async for one in page.iter_pages():
         for job in [*one.data]:
@@ -238,7 +238,7 @@ async def _jobs(page: AsyncCursorPage[Batch] | AsyncPage[MessageBatch]) -> Async
         if not one.has_more:
             return
         if one.data and not one.has_next_page():
-            raise ValueError("there are more pages, but the service does not say which")
+            raise ValueError("the service reports further batch jobs, but not the page that lists them")
 
 
 def _id(created: Job | FileObject) -> str:

@@ -49,7 +49,7 @@ class Adaptive:
             if value < minimum[name]:
                 raise ValueError(f"adaptive.{name} is {value}; expected at least {minimum[name]}")
         if self.settled is not None and not 0 < self.settled < 0.5:
-            raise ValueError(f"adaptive.settled is {self.settled}; expected a half-width between 0 and 0.5")
+            raise ValueError(f"adaptive.settled is {self.settled}; expected a half-width of the interval, 0 to 0.5")
 
     async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
         """Sample at most ``n`` candidates of ``query``, then the candidates with the indices ``extra``.

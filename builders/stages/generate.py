@@ -211,8 +211,8 @@ def _refuse_equal_models(first: Sampler | Archive, others: Mapping[str, Sampler]
     for role, sampler in others.items():
         if isinstance(first, Sampler) and sampler.identity == first.identity:
             raise ConfigError(
-                f"models.{role} is the same model as provider, so a pair of both has no direction. Set another model: "
-                f"models.{role}.model=…"
+                f"models.{role} is the same model as provider; expected another one, because a pair prefers one model "
+                f"to the other. Set models.{role}.model=…"
             )
 
 

@@ -41,7 +41,9 @@ def exporting(name: str, facts: JsonObject, metrics: Callable[[], JsonObject], e
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise ConfigError(f"log.otel needs {error.name}: pip install 'bestofn[telemetry]'") from error
+        raise ConfigError(
+            f"log.otel needs {error.name}, which is not installed. Run `pip install 'bestofn[telemetry]'`."
+        ) from error
     resource = Resource.create({"service.name": "bestofn", **_known(facts)})
     traces = TracerProvider(resource=resource)
     traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(), max_queue_size=QUEUED_SPANS))

@@ -47,7 +47,9 @@ def tracked(
     try:
         client = importlib.import_module(tracker)
     except ImportError as error:
-        raise ConfigError(f"log.tracker={tracker} needs its client: pip install {tracker}") from error
+        raise ConfigError(
+            f"log.tracker={tracker} needs a package that is not installed. Run `pip install {tracker}`."
+        ) from error
     files = {"dir": str(out / "logs")} if tracker == "wandb" else {}
     try:
         run: Tracked = client.init(project=project, name=out.name, config=dict(config), **files)

@@ -78,7 +78,8 @@ class ConstraintsVerifier:
         if not constraints:
             return Verdict("abstain", 0.0, "the query has no constraints", self.name)
         if len(candidate.text) > self.max_length:
-            return Verdict("abstain", 0.0, "the response is too long", self.name)
+            reason = f"the response has {len(candidate.text)} characters; max_length is {self.max_length}"
+            return Verdict("abstain", 0.0, reason, self.name)
         findings, reason = await self._find_all(constraints, candidate.text)
         if reason:
             return Verdict("abstain", 0.0, reason, self.name)

@@ -50,7 +50,8 @@ class StructuredVerifier:
         if spec is None:
             return Verdict("abstain", 0.0, "the query has no check of structured answers", self.name)
         if len(candidate.text) > self.max_length:
-            return Verdict("abstain", 0.0, "the answer is too long", self.name)
+            reason = f"the answer has {len(candidate.text)} characters; max_length is {self.max_length}"
+            return Verdict("abstain", 0.0, reason, self.name)
         finding = await self._find(spec, candidate.text)
         outcome: Outcome = {"kept": "pass", "specification": "abstain"}.get(finding.step, "fail")  # type: ignore[assignment]
         format = str(spec.get("format") or "json")
