@@ -36,7 +36,7 @@ class Once:
         self._error: BaseException | None = None
 
     def __call__(self, function: Callable[[], None]) -> None:
-        """Call ``function`` if this is the first call of the object. Every call raises the error of the first one."""
+        """Call ``function`` if this is the first call of the object. Every call raises the error of the first call."""
         with self._lock:
             if not self._called:
                 self._called = True

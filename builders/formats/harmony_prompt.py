@@ -54,7 +54,10 @@ def token_ids(parts: Iterator[Piece], special: Mapping[str, int], plain: Callabl
 
 
 def _developer(messages: Sequence[Message], tools: Sequence[Tool]) -> list[HarmonyMessage]:
-    """Return [developer message with the instructions and the tools]; [] if there are neither."""
+    """Return a list with the developer message, which has the instructions and the tools.
+
+    The list is empty if there are no instructions and no tools.
+    """
     instructions = [content_text(m.get("content")) for m in messages if m["role"] in ("system", "developer")]
     sections = ["# Instructions", "\n\n".join(instructions)] if any(instructions) else []
     sections += ["# Tools", _namespace(tools)] if tools else []

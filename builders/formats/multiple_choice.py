@@ -77,7 +77,10 @@ def listed_options(text: str) -> tuple[str, ...]:
 
 
 def with_options(question: str, options: Sequence[str]) -> str:
-    """Return ``question`` followed by one line per option: ``A. …``. If it lists its options, it is unchanged."""
+    """Return ``question`` followed by one line per option: ``A. …``.
+
+    A question that already lists its options is returned unchanged.
+    """
     if len(listed_options(question)) >= len(options):
         return question
     lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
@@ -144,7 +147,7 @@ def letter_list(text: str) -> list[int]:
 
 
 def _by_labelled_text(answer: str, options: Sequence[str]) -> frozenset[int] | None:
-    """Return the option that ``C. Paris`` names; None if the text of option C is another one."""
+    """Return the option that ``C. Paris`` names; None if the text of option C is not Paris."""
     match = _LABELLED_GOLD.fullmatch(answer)
     if not match:
         return None

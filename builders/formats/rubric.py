@@ -135,9 +135,9 @@ def as_data(criterion: Criterion) -> dict[str, object]:
 
 
 def checked(criterion: Criterion, answer: str, verdict: Verdict | None) -> bool | None:
-    """Return whether the check of ``criterion`` holds for ``answer``; None if it needs a verdict of pass or fail.
+    """Return whether the check of ``criterion`` holds for ``answer``. ``criterion.check`` must not be None.
 
-    ``criterion.check`` must not be None.
+    Returns None if the check uses the verdict, and ``verdict`` is neither pass nor fail.
     """
     assert criterion.check is not None
     ((name, value),) = criterion.check.items()

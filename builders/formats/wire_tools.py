@@ -23,7 +23,7 @@ def wire_names(tools: Sequence[Tool]) -> dict[str, str]:
     """Return a mapping from each declared tool name to the name that is sent.
 
     A sent name has at most 64 letters, digits, ``_`` and ``-``. Names that services accept are unchanged. If two tools
-    would have the same name, a number is added to the second one.
+    would have the same name, a number is added to the second name.
     """
     declared = list(dict.fromkeys(str((tool.get("function") or tool).get("name")) for tool in tools))
     sent = {name: name for name in declared if wire_name(name) == name}

@@ -89,7 +89,7 @@ class SdkBatches:
                 raise ServiceError(f"{problem} ({type(error).__name__}: {error})") from error
 
     def result(self, *files: bytes) -> BatchResult:
-        """Parse all lines of the result files. If several lines answer one request, a reply comes before an error."""
+        """Parse all lines of the result files. If several lines answer one request, replies have priority."""
         answers: dict[str, Reply | RequestError | None] = {}
         unreadable: list[str] = []
         for line in filter(bytes.strip, b"\n".join(files).splitlines()):

@@ -98,7 +98,8 @@ class HttpWire(httpx2.AsyncBaseTransport):
     def _remember(self, headers: httpx2.Headers) -> None:
         """Register the credentials in ``headers``, so that logs and messages mask them.
 
-        The SDK has fetched these tokens. Signatures are not registered, because each request has another one.
+        The SDK has fetched these tokens. Signatures are not registered, because every request has a different
+        signature.
         """
         kind, _, token = headers.get("authorization", "").partition(" ")
         secrets = {token if kind == "Bearer" else "", headers.get("x-amz-security-token", "")} - {""}

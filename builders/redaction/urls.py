@@ -38,7 +38,7 @@ def credentials_in(url: str) -> Iterator[str]:
 
 
 def with_path(url: str, path: str) -> str:
-    """Return ``url`` with ``path`` appended to its path. If both have a query, that of ``path`` comes first."""
+    """Return ``url`` with ``path`` appended to its path. If both have a query, the query of ``path`` comes first."""
     before, mark, query = url.partition("?")
     joint = "&" if "?" in path else "?"
     return f"{before.rstrip('/')}{path}{joint}{query}" if mark and query else f"{before.rstrip('/')}{path}"

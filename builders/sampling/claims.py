@@ -162,7 +162,7 @@ class Claims:
             budget.carry(usd, self._aside_elsewhere)
 
     async def take(self, keys: Collection[bytes]) -> set[bytes]:
-        """Claim ``keys``. Returns the keys that this process now holds; another process has claimed the others."""
+        """Claim ``keys``. Returns the claimed keys; the others are claimed by another process."""
         if not self.is_shared:
             self._held.update(keys)
             return set(keys)

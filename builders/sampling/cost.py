@@ -147,7 +147,7 @@ class Ledger:
         self._states.append(state)
 
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
-        """Record what earlier runs and other processes that use the journal have paid.
+        """Record the cost of the replies that earlier runs and other processes with this journal have paid.
 
         ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` are the dollars
         that other processes have reserved for batch jobs.

@@ -72,8 +72,9 @@ class Journal:
     ``readonly`` journal never writes. Writing methods work only inside ``async with``.
 
     All samplers of a process that use this journal share three attributes. ``in_flight`` contains the requests in
-    flight. ``claims`` contains what this process works on, and makes other processes wait; it exists only inside
-    ``async with``. ``claimed_batches`` contains the ids and marks of the batch jobs that a sampler waits for.
+    flight. ``claims`` contains the samples and batch jobs that this process works on, so that other processes wait for
+    them. It exists only inside ``async with``. ``claimed_batches`` contains the ids and marks of the batch jobs that a
+    sampler waits for.
     """
 
     claims: Claims
@@ -233,7 +234,7 @@ class Journal:
         return {name: value or 0 for name, value in counts.items()}
 
     def has_replies_of(self, provider: str) -> bool:
-        """Return whether the journal holds a reply of the provider with the identity ``provider``."""
+        """Return whether the journal contains a reply of the provider with the identity ``provider``."""
         answered = "EXISTS (SELECT 1 FROM answers WHERE answers.request = requests.id)"  # unlike in an unfinished batch
         return bool(self.rows(f"SELECT 1 FROM requests WHERE provider = ? AND {answered} LIMIT 1", (provider,)))
 

@@ -62,7 +62,7 @@ class Write:
     """One waiting write: an entry, SQL statements, or a function that changes the file (``Transaction``).
 
     ``done`` is a future with the result of the write. For an entry, the result is whether all its answers were new. For
-    statements, it is True. For a function, it is what the function returns.
+    statements, it is True. For a function, it is the function's return value.
     """
 
     what: Entry | tuple[Statement, ...] | Transaction[Any]

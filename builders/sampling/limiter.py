@@ -192,7 +192,7 @@ class Limiter:
                 await asyncio.sleep(_jittered(FIRST_BACKOFF_S * 2 ** (failed - 1)))
 
     def restrict(self, limits: RateLimits) -> None:
-        """Apply each limit in ``limits`` that is stricter than the current one."""
+        """Apply each limit in ``limits`` that is stricter than the current limit."""
         self.limits = self.limits.stricter(limits)
         self._service.patience_s = self.limits.patience_s
         self.window = min(self.window, float(self.limits.concurrency))
@@ -203,7 +203,7 @@ class Limiter:
         self._rates.learn(headers)
 
     def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
-        """Correct the token buckets after a reply: count the tokens that it reports instead of the expected ones."""
+        """Correct the token buckets after a reply: count the reported tokens instead of the expected tokens."""
         self._rates.correct(size.input_tokens, size.answers, input_tokens, output_tokens)
 
     def state(self) -> ServiceState:

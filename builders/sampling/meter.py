@@ -57,9 +57,10 @@ def record_costs(key: bytes, attempt: int, answers: Mapping[int, Completion | Pr
 
 
 def costs_of(meters: Sequence[Meter]) -> list[float | None]:
-    """Return the cost in dollars of each block, given its meter; None if it drew no sample with a known price.
+    """Return the cost in dollars of each block, given its meter.
 
-    If several blocks have drawn the same sample, it was paid for once. So only the first of them has its cost.
+    The cost of a block that drew no sample with a known price is None. If several blocks have drawn the same sample, it
+    was paid for once. So only the first of them has its cost.
     """
     seen: set[Sample] = set()
     totals: list[float | None] = []

@@ -197,7 +197,7 @@ class BatchApi(Protocol):
     async def find(self, mark: str, count: int, since: float) -> list[str]:
         """Return the ids of the service's batch jobs that match the mark, number of requests, and time; best first.
 
-        ``mark`` is the text that was given to ``submit``, and ``count`` the number of requests in the job. Only jobs
+        ``mark`` is the text that ``submit`` received, and ``count`` the number of requests in the job. Only jobs
         submitted after ``since`` (seconds since 1970) are considered.
         """
         ...

@@ -103,7 +103,10 @@ class ReplyStore:
         raise UnreadableReply(f"{problem} (the reply is stored in the journal)", cause=cause)
 
     def _estimated_usage(self, in_flight: InFlight, completions: Sequence[Completion]) -> Usage:
-        """Estimate the usage of a reply that reports none from its length, so that the budget still limits the run."""
+        """Estimate the usage of a reply from its length, because the reply reports no usage.
+
+        Without the estimate, the budget would not limit the run.
+        """
         self._ledger.count("without_usage", len(completions))
         characters = sum(len(completion.text) + len(completion.reasoning) for completion in completions)
         return Usage(

@@ -35,7 +35,7 @@ class ServiceRates:
         self._logged: set[str] = set()
 
     def restrict(self, per_minute: Mapping[str, float | None]) -> None:
-        """Apply each limit in ``per_minute`` that is lower than the present one. None changes nothing."""
+        """Apply each limit in ``per_minute`` that is lower than the present limit. None changes nothing."""
         for unit, rate in per_minute.items():
             self._buckets[unit].restrict(rate)
 

@@ -41,7 +41,7 @@ class Refiner:
     - ``rounds``: the largest number of revisions of an answer. A revision that passes is not revised again. If no
       verdict decides, revising also stops once a revision has no higher score than its predecessor.
     - ``most``: the largest number of answers per query that are revised. Failed answers are revised. If no answer has a
-      verdict of pass or fail, the answers with the lowest scores are revised, but not the best one.
+      verdict of pass or fail, the answers with the lowest scores are revised, except the best answer.
     """
 
     author: Sampler

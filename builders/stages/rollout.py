@@ -232,7 +232,7 @@ def _with_shared_costs_once(candidates: Sequence[Candidate], drawn: Mapping[int,
     """Return ``candidates`` with the cost of each shared sample only in the first candidate that has drawn it.
 
     ``drawn`` contains the samples of simulated tools and users per candidate. If several candidates make the same
-    request, its reply comes from the journal and was paid for once.
+    request, they share its reply from the journal, which was paid for once.
     """
     seen: set[Sample] = set()
     result: list[Candidate] = []
