@@ -72,8 +72,8 @@ _DECODER = json.JSONDecoder(strict=False)
 class Marked:
     """The calls between marks, in order.
 
-    ``unread`` contains the opening marks whose content could not be parsed, and ``quoted`` those of examples in a text
-    that explains them.
+    ``unread`` contains the opening marks whose content could not be parsed. ``quoted`` contains the opening marks that
+    the text only quotes as examples.
     """
 
     calls: tuple[Made, ...]

@@ -21,9 +21,13 @@ _CODE_INDENT = re.compile(r"(?: {4}|\t)\s*\Z")
 class QuotedMarks:
     """The places of a text in which marks of tool calls are only examples.
 
-    Such a place is between quotation marks or in inline code, in the middle of a sentence, in a block quote, or in a
-    code fence or an indented block after which the text continues. A call at the end of a text is not an example, also
-    if it is in a code fence.
+    Such a place is in one of these parts of the text:
+
+    - between quotation marks, in inline code, or in the middle of a sentence;
+    - in a block quote;
+    - in a code fence or an indented block, if the text continues after it.
+
+    A call at the end of a text is not an example, even in a code fence.
     """
 
     def __init__(self, text: str) -> None:

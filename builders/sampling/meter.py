@@ -21,7 +21,7 @@ Sample = tuple[bytes, int, int]
 
 @dataclass
 class Meter:
-    """The samples that were drawn in a block, with their costs in dollars; None if no price is known."""
+    """The samples that were drawn in a block, with their costs in dollars. None means that no price is known."""
 
     costs: dict[Sample, float | None] = field(default_factory=dict)
 

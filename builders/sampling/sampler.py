@@ -72,7 +72,7 @@ class JournaledSampler(ProviderAttributes):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel the unfinished ones."""
+        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel unfinished requests."""
         if self._batches is not None:
             await self._batches.close()
         for in_flight in self._own:
