@@ -51,7 +51,7 @@ class QuotedMarks:
         return self.is_quoted(start, end)
 
     def is_quoted(self, start: int, end: int) -> bool:
-        """Return whether ``start`` to ``end`` is in quotation marks or inline code, and words are around it."""
+        """Return whether the text from ``start`` to ``end`` is quoted or inline code, and has words around it."""
         opening, rest = self._text[max(0, start - 1) : start], self._text[end : end + WINDOW]
         if not opening or opening not in _OPENING_QUOTES:
             return False

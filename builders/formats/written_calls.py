@@ -60,8 +60,8 @@ class WrittenCalls:
 
     ``unread`` is the reason why the text may contain another call, which could not be parsed; "" if it contains none.
     ``exact`` is false if a call contains mistakes such as a trailing comma or ``{"metric": True}``. Such a call is
-    neither JSON nor a dict as Python prints it, so a server may not parse it. ``quoted`` is the reason why marks of a
-    call in the text are only quoted and make no call; "" if there are no such marks.
+    neither JSON nor a dict as Python prints it, so a server may not parse it. ``quoted`` is the reason why marks in the
+    text are only quoted and make no call; "" if there are no such marks.
     """
 
     calls: tuple[dict[str, Any], ...]

@@ -66,7 +66,7 @@ class Library:
 
 
 def system(effort: str, date: str) -> Message:
-    """Return the library's system message."""
+    """Return the library's system message with the reasoning ``effort`` and the current ``date``."""
     content = (
         SystemContent.new().with_reasoning_effort(ReasoningEffort(effort.title())).with_conversation_start_date(date)
     )
