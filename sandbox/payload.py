@@ -15,7 +15,7 @@ from bestofn.sandbox.inside.settings import BoxSettings
 _HERE = Path(__file__).resolve().parent
 
 BOOT = """
-import json, os, sys
+import marshal, os, sys
 from importlib.machinery import ModuleSpec
 def take(count):
     got = b""
@@ -24,7 +24,19 @@ def take(count):
         if not part: os._exit(0)
         got += part
     return got
-sent = json.loads(take(int.from_bytes(take(4), "little")))
+out, compiled = os.pipe()
+if not os.fork():
+    import json
+    sent = json.loads(take(int.from_bytes(take(4), "little")))
+    for name, source in sent["modules"].items():
+        sent["modules"][name] = compile(source, name, "exec", optimize=2)
+    with open(compiled, "wb") as file: file.write(marshal.dumps(sent))
+    os._exit(0)
+os.close(compiled)
+with open(out, "rb") as file: sent = file.read()
+os.wait()
+if not sent: os._exit(0)
+sent = marshal.loads(sent)
 class Sent:
     def find_spec(self, name, path=None, target=None):
         if name in sent["modules"]:
@@ -32,15 +44,14 @@ class Sent:
     def create_module(self, spec):
         return None
     def exec_module(self, module):
-        name = module.__name__
-        exec(compile(sent["modules"][name], name, "exec", optimize=2), module.__dict__)
+        exec(sent["modules"].pop(module.__name__), module.__dict__)
 sys.meta_path.insert(0, Sent())
 from bestofn.sandbox.inside.start import start
 del sys.meta_path[0], sent["modules"]
 start(sent["settings"])
 """
 
-COMMAND = ("-s", "-P", "-X", "utf8", "-c", BOOT)
+COMMAND = ("-s", "-S", "-P", "-X", "utf8", "-c", BOOT)
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",

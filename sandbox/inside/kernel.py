@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -17,7 +16,7 @@ CAP_KILL, CAP_SETGID, CAP_SETUID = 5, 6, 7
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
-machine = platform.machine()
+machine = os.uname().machine
 
 
 class _CapHeader(ctypes.Structure):

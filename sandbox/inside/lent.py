@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import queue
 import sys
 import threading
 import types
@@ -26,7 +25,7 @@ _ITERATORS = frozenset({
 })  # fmt: skip
 _LIBRARY = frozenset({
     io.StringIO, io.BytesIO, io.TextIOWrapper, threading.Event, type(threading.Lock()), type(threading.RLock()),
-    queue.Queue, types.SimpleNamespace,
+    types.SimpleNamespace,
 })  # fmt: skip
 _ASYNCHRONOUS = frozenset({"asyncio.queues", "asyncio.locks"})
 _OF_A_MOCK = frozenset({"mock_add_spec", "attach_mock", "configure_mock", "reset_mock"})  # they change its answers
@@ -72,7 +71,7 @@ class Lent:
             return {"test_iterator": self.number(value)}
         if isinstance(value, types.CoroutineType):
             return {"test_coroutine": self.number(value)}
-        if is_mock(value) or kind in _LIBRARY or is_of_tests(kind) or _is_asynchronous(kind):
+        if is_mock(value) or kind in _LIBRARY or is_of_tests(kind) or _is_queue_or_lock(kind):
             return {"test_object": {"id": self.number(value), "class": self._class(kind)}}
         return None
 
@@ -167,8 +166,10 @@ async def _awaiting(target: Value) -> object:
     return await target
 
 
-def _is_asynchronous(kind: type) -> bool:
-    """Return True if ``kind`` is a class of queues, locks or futures of ``asyncio``."""
+def _is_queue_or_lock(kind: type) -> bool:
+    """Return True if ``kind`` is ``queue.Queue``, or a queue, a lock or a future of ``asyncio``."""
+    if kind is getattr(sys.modules.get("queue"), "Queue", None):
+        return True
     return kind.__module__ in _ASYNCHRONOUS or (kind.__module__, kind.__name__) == ("_asyncio", "Future")
 
 

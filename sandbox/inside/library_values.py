@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import collections
 import datetime
+import importlib
 import math
-import pathlib
 import re
 import sys
-import uuid
 from collections.abc import Callable
 
 from bestofn.sandbox.inside import plain
@@ -23,7 +22,8 @@ Decode = Callable[[plain.Form], Value]
 
 _MAPPINGS: dict[str, Value] = {"Counter": collections.Counter, "OrderedDict": collections.OrderedDict}
 _FACTORIES: dict[str, Value] = {kind.__name__: kind for kind in (int, float, str, bool, list, dict, set, tuple)}
-_PATHS = {kind.__name__: kind for kind in (pathlib.PurePosixPath, pathlib.PosixPath)}
+_PATHS = ("PurePosixPath", "PosixPath")
+_RARE = ("uuid", "pathlib")  # not imported before a value needs them, because every child would copy their memory
 _VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.items()): "items", type({}.values()): "values"}
 _ARRAY_TYPE = re.compile(r"[<>|=](?:[biufcUSmM]\d+(?:\[\w+\])?|b1)")
 _MOST_BYTES = 64 << 20
@@ -40,7 +40,7 @@ def is_array(value: object) -> bool:
 def encode(value: Value, inner: Encode) -> plain.FormObject | None:
     """Return the form of ``value``; None if this module does not know its type. ``inner`` encodes the parts."""
     kind = type(value)
-    make = _ENCODERS.get(kind)
+    make = _ENCODERS.get(kind) or (_RARE_ENCODERS.get(kind.__name__) if _is_rare(kind) else None)
     if make is not None:
         return make(value, inner)
     if kind in _VIEWS:
@@ -48,6 +48,11 @@ def encode(value: Value, inner: Encode) -> plain.FormObject | None:
     if is_array(value) and _ARRAY_TYPE.fullmatch(value.dtype.str):
         return {"nd": [value.dtype.str, list(value.shape), value.tobytes().hex()]}
     return None
+
+
+def _is_rare(kind: type) -> bool:
+    """Return whether ``kind`` is a class of one of the modules ``_RARE``."""
+    return any(getattr(sys.modules.get(name), kind.__name__, None) is kind for name in _RARE)
 
 
 def _mapping(value: Value, inner: Encode) -> plain.FormObject:
@@ -79,9 +84,12 @@ _ENCODERS: dict[type, Callable[[Value, Encode], plain.FormObject | None]] = {
     datetime.timezone: lambda value, inner: {"tz": value.utcoffset(None).total_seconds()},
     slice: lambda value, inner: {"sl": [inner(value.start), inner(value.stop), inner(value.step)]},
     re.Pattern: lambda value, inner: {"re": [inner(value.pattern), value.flags]},
-    uuid.UUID: lambda value, inner: {"uuid": value.hex},
-    **{kind: lambda value, inner: {"path": [type(value).__name__, str(value)]} for kind in _PATHS.values()},
 }
+_RARE_ENCODERS: dict[str, Callable[[Value, Encode], plain.FormObject | None]] = {
+    "UUID": lambda value, inner: {"uuid": value.hex},
+    **dict.fromkeys(_PATHS, lambda value, inner: {"path": [type(value).__name__, str(value)]}),
+}
+"""Encoders by the class name, for the modules in ``_RARE``."""
 
 
 def decode(tag: str, body: plain.Form, inner: Decode) -> Value:
@@ -94,6 +102,10 @@ def decode(tag: str, body: plain.Form, inner: Decode) -> Value:
         return make(body, inner)
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, ImportError, re.error) as error:
         raise plain.NotPlain(f"malformed {tag!r}: {error}") from None
+
+
+def _class_of(module: str, name: str) -> Value:
+    return getattr(importlib.import_module(module), name)
 
 
 def _pairs(body: plain.Form, inner: Decode) -> dict[Value, Value]:
@@ -126,8 +138,8 @@ _DECODERS: dict[str, Callable[[plain.Form, Decode], Value]] = {
     "tz": lambda body, inner: datetime.timezone(datetime.timedelta(seconds=body)),
     "sl": lambda body, inner: slice(*(inner(item) for item in body)),
     "re": lambda body, inner: re.compile(inner(body[0]), int(body[1])),
-    "uuid": lambda body, inner: uuid.UUID(hex=body),
-    "path": lambda body, inner: _PATHS[body[0]](body[1]),
+    "uuid": lambda body, inner: _class_of("uuid", "UUID")(hex=body),
+    "path": lambda body, inner: _class_of("pathlib", _PATHS[_PATHS.index(body[0])])(body[1]),
     "view": _view,
     "nd": _array,
 }

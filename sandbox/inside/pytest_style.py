@@ -10,15 +10,16 @@ import contextlib
 import inspect
 import io
 import itertools
-import pathlib
 import sys
-import tempfile
 import types
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.sandbox.inside import folders
+
+if TYPE_CHECKING:
+    import pathlib
 
 Value = Any
 """A fixture or parameter of the tests, of any type."""
@@ -269,10 +270,18 @@ def _monkeypatch() -> Iterator[Value]:
         patch.undo()
 
 
+def _new_folder(prefix: str | None = None) -> pathlib.Path:
+    """Return a new temporary folder that the program can use too."""
+    import pathlib  # imported here, because every child would copy the memory of these modules
+    import tempfile
+
+    folders.open_to_all()
+    return pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+
+
 @contextlib.contextmanager
 def _tmp_path() -> Iterator[pathlib.Path]:
-    folders.open_to_all()
-    yield pathlib.Path(tempfile.mkdtemp())
+    yield _new_folder()
 
 
 class _Folders:
@@ -280,8 +289,7 @@ class _Folders:
 
     def mktemp(self, name: str, numbered: bool = True) -> pathlib.Path:
         """Create a temporary folder that the program may use, and return its path."""
-        folders.open_to_all()
-        return pathlib.Path(tempfile.mkdtemp(prefix=name))
+        return _new_folder(name)
 
 
 @contextlib.contextmanager

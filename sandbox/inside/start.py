@@ -53,6 +53,7 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     os.environ["PATH"] = ":".join([os.environ.get("PATH", "/usr/bin:/bin"), *settings["programs"]])
     place = in_box if settings["launch"] else str
     packages = list(map(place, settings["packages"]))
+    _complete_interpreter()
     sys.path[:] = with_packages(sys.path, packages)
     for name in PRELOAD:
         importlib.import_module(name)
@@ -66,6 +67,19 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     gc.disable()
     gc.freeze()
     return supervisor
+
+
+def _complete_interpreter() -> None:
+    """Add what the module ``site`` adds at the start of Python, but run no ``.pth`` files.
+
+    These files belong to the environment of bestofn, and can run any code.
+    """
+    import site
+
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    sys.path += [folder for folder in site.getsitepackages() if os.path.isdir(folder)]
 
 
 def with_packages(path: list[str], packages: list[str]) -> list[str]:
