@@ -150,7 +150,7 @@ class Supervisor:
         """Confine the calling child, wait for a program, and run the program."""
         runtime = BY_NAME[language]
         os.chdir(FOLDER)
-        self.confinement.enter(self.uid, caps, address_space=runtime.LIMITS_ADDRESS_SPACE)
+        self.confinement.enter(self.uid, caps, address_space=runtime.limits_address_space)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # allows the child to read its own /proc/self, which /dev/stdin needs
         runtime.become_program(caps)
 
@@ -181,10 +181,12 @@ class Supervisor:
                         FAULT: fault_w,
                     }
                 )
-                runtime = BY_NAME[request.language]
+                language = BY_NAME[request.language]
+                if language.become_driver is None:
+                    raise ValueError(f"{request.language} has no driver, so its tests cannot run in a separate process")
                 os.chdir("/")
-                self.confinement.enter(self.uid, child.caps, writes=False, address_space=runtime.LIMITS_ADDRESS_SPACE)
-                runtime.become_driver(request.driver_bytes, request.program_bytes, child.caps)
+                self.confinement.enter(self.uid, child.caps, writes=False, address_space=language.limits_address_space)
+                language.become_driver(request.driver_bytes, request.program_bytes, child.caps)
             except BaseException:  # any error here is a fault of the sandbox, not of the program
                 _report_own_fault()
             finally:

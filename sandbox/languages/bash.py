@@ -1,7 +1,4 @@
-"""Bash: the forked child is replaced by the shell, which reads the program from a file in memory.
-
-``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
-"""
+"""Bash: the forked child is replaced by the shell, which reads the program from a file in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, become_stdin, write_all
 from bestofn.sandbox.inside.jobs import await_job, read_job, start_program, write_files
 from bestofn.sandbox.languages.bash_scripts import SERVE, tests_script
-
-LIMITS_ADDRESS_SPACE = True
+from bestofn.sandbox.languages.language import Language
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ENVIRONMENT = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
@@ -87,3 +83,6 @@ def _become_shell(source: str, arguments: list[str]) -> None:
     os.dup2(script, _SCRIPT, inheritable=True)
     os.close(script)
     os.execve("/bin/bash", ["main.sh", f"/proc/self/fd/{_SCRIPT}", *arguments], _ENVIRONMENT)
+
+
+LANGUAGE = Language(become_program, become_driver)

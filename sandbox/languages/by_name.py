@@ -1,4 +1,4 @@
-"""The modules of all languages by name.
+"""All languages by name.
 
 Only the supervisor imports this module, because importing all languages loads most code of the box.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 from bestofn.sandbox.languages import bash, cpp, engine, go, java, javascript, python, rust, sql, typescript
 
 BY_NAME = {
-    "python": python,
-    "javascript": javascript,
-    "bash": bash,
-    "sql": sql,
-    "engine": engine,
-    "typescript": typescript,
-    "cpp": cpp,
-    "go": go,
-    "rust": rust,
-    "java": java,
+    "python": python.LANGUAGE,
+    "javascript": javascript.LANGUAGE,
+    "bash": bash.LANGUAGE,
+    "sql": sql.LANGUAGE,
+    "engine": engine.LANGUAGE,
+    "typescript": typescript.LANGUAGE,
+    "cpp": cpp.LANGUAGE,
+    "go": go.LANGUAGE,
+    "rust": rust.LANGUAGE,
+    "java": java.LANGUAGE,
 }

@@ -7,18 +7,17 @@ Tests are compiled with the program and run in its process, as benchmarks run th
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import shutil
 import signal
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import CONTROL, RESULT, STDERR, become_stdin, write_all
 from bestofn.sandbox.inside.jobs import Job, await_job, close_fault, write_files
+from bestofn.sandbox.languages.language import Language
 
 MISSING = "no compiler"  # kind of the error if the box lacks the compiler
 BROKEN = "broken tests"  # kind of the error if the tests cannot be compiled with any program
@@ -48,15 +47,20 @@ class Toolchain:
     start: Callable[[str, int], list[str]] | None = None
 
 
-def become(toolchain: Toolchain, memory_mb: int) -> NoReturn:
-    """Wait for a job. Then compile its program, or run the compiled program."""
-    job = await_job()
-    close_fault()
-    if job["mode"] == "build":
-        _build(toolchain, job)
-    else:
-        _run(toolchain, job, memory_mb)
-    os._exit(0)
+def compiled_language(toolchain: Toolchain, limits_address_space: bool = True) -> Language:
+    """Return the language of the programs that ``toolchain`` compiles."""
+
+    def become_program(caps: Caps) -> NoReturn:
+        """Wait for a job. Then compile its program, or run the compiled program."""
+        job = await_job()
+        close_fault()
+        if job["mode"] == "build":
+            _build(toolchain, job)
+        else:
+            _run(toolchain, job, caps.memory_mb)
+        os._exit(0)
+
+    return Language(become_program, limits_address_space=limits_address_space)
 
 
 def _environment() -> dict[str, str]:
@@ -65,6 +69,10 @@ def _environment() -> dict[str, str]:
 
 def _build(toolchain: Toolchain, job: Job) -> None:
     """Compile the program and send the output as base64. The compiler writes its messages to standard error."""
+    import base64  # these three are imported here, because children of other languages would copy their memory
+    import shutil
+    import subprocess
+
     if shutil.which(toolchain.compiler) is None:
         _send({"error": [MISSING, toolchain.compiler]})
         return
@@ -99,6 +107,8 @@ def _run(toolchain: Toolchain, job: Job, memory_mb: int) -> None:
 
     If there are tests or calls, the harness in the program reads the input of ``_given`` from ``CONTROL``.
     """
+    import base64
+
     made = base64.b64decode(job["built"])
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
     write_files(job["files"])

@@ -1,18 +1,12 @@
-"""C++: g++ compiles the program, together with its tests if there are any.
-
-``supervisor`` calls ``become_program`` in a confined child.
-"""
+"""C++: g++ compiles the program, together with its tests if there are any."""
 
 from __future__ import annotations
 
 import re
 
-from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, become
+from bestofn.sandbox.languages.compiled import Toolchain, compiled_language
 from bestofn.sandbox.languages.cpp_calls import CALLS
-
-LIMITS_ADDRESS_SPACE = True
 
 _ALL_HEADERS = "#include <bits/stdc++.h>\n"  # for answers that include nothing; they take a second to compile
 _OF_CALLS = (
@@ -50,16 +44,6 @@ int main() {
   return 0;
 }
 """
-
-
-def become_program(caps: Caps) -> None:
-    """Wait for a job. Then compile its program, or run the compiled program."""
-    become(_TOOLCHAIN, caps.memory_mb)
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Raise ``NotImplementedError``, because tests are compiled with the program."""
-    raise NotImplementedError("tests of compiled languages run in the process of the program")
 
 
 def sources(job: Job) -> dict[str, str]:
@@ -120,4 +104,5 @@ def _commands(names: list[str]) -> list[list[str]]:
     return [["g++", "-std=c++20", "-O1", "-w", "-fmax-errors=5", "-o", "program", "main.cpp", "-pthread"]]
 
 
-_TOOLCHAIN = Toolchain("g++", "program", sources, _commands)
+TOOLCHAIN = Toolchain("g++", "program", sources, _commands)
+LANGUAGE = compiled_language(TOOLCHAIN)

@@ -1,19 +1,16 @@
 """Go: the compiler and the linker of Go build the program, together with its tests if there are any.
 
-``supervisor`` calls ``become_program`` in a confined child. ``go build`` would need a cache that can be written, so the
-tools are called directly. They need the compiled standard library, which Go contains up to version 1.19.
+``go build`` would need a cache that can be written, so the tools are called directly. They need the compiled standard
+library, which Go contains up to version 1.19.
 """
 
 from __future__ import annotations
 
 import re
 
-from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, become
+from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, compiled_language
 from bestofn.sandbox.languages.go_harness import ASSERT, CALLS, TESTS
-
-LIMITS_ADDRESS_SPACE = False  # the runtime of Go reserves more than it uses
 
 _ASSERT = "github.com/stretchr/testify/assert"
 _IMPORT = re.compile(r"^import\s*(?:\((?P<many>[^)]*)\)|(?P<one>(?:[\w.]+\s+)?\"[^\"]+\"))[ \t]*;?", re.MULTILINE)
@@ -23,16 +20,6 @@ _STANDARD = (
     "bufio", "bytes", "container/heap", "container/list", "crypto/md5", "errors", "fmt", "math", "math/bits",
     "math/rand", "os", "reflect", "regexp", "sort", "strconv", "strings", "sync", "time", "unicode", "unicode/utf8",
 )  # fmt: skip
-
-
-def become_program(caps: Caps) -> None:
-    """Wait for a job. Then compile its program, or run the compiled program."""
-    become(_TOOLCHAIN, caps.memory_mb)
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Raise ``NotImplementedError``, because tests are compiled with the program."""
-    raise NotImplementedError("tests of compiled languages run in the process of the program")
 
 
 def sources(job: Job) -> dict[str, str]:
@@ -97,4 +84,5 @@ def _commands(names: list[str]) -> list[list[str]]:
     ]
 
 
-_TOOLCHAIN = Toolchain("go", "program", sources, _commands)
+TOOLCHAIN = Toolchain("go", "program", sources, _commands)
+LANGUAGE = compiled_language(TOOLCHAIN, limits_address_space=False)  # the runtime of Go reserves more than it uses

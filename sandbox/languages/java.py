@@ -1,17 +1,11 @@
-"""Java: javac compiles the program and its tests, and a new virtual machine runs them.
-
-``supervisor`` calls ``become_program`` in a confined child.
-"""
+"""Java: javac compiles the program and its tests, and a new virtual machine runs them."""
 
 from __future__ import annotations
 
 import re
 
-from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, become
-
-LIMITS_ADDRESS_SPACE = False  # the virtual machine reserves more than it uses
+from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, compiled_language
 
 _PUBLIC = re.compile(r"\bpublic\s+(?:(?:final|abstract|sealed)\s+)*(?:class|interface|enum|record)\s+(\w+)")
 _TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
@@ -34,16 +28,6 @@ public class BestofnStart {
     }
 }
 """
-
-
-def become_program(caps: Caps) -> None:
-    """Wait for a job. Then compile its program, or run the compiled program."""
-    become(_TOOLCHAIN, caps.memory_mb)
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Raise ``NotImplementedError``, because tests are compiled with the program."""
-    raise NotImplementedError("tests of compiled languages run in the process of the program")
 
 
 def sources(job: Job) -> dict[str, str]:
@@ -124,4 +108,5 @@ def _command(path: str, memory_mb: int) -> list[str]:
     ]
 
 
-_TOOLCHAIN = Toolchain("javac", "program.jar", sources, _commands, _command)
+TOOLCHAIN = Toolchain("javac", "program.jar", sources, _commands, _command)
+LANGUAGE = compiled_language(TOOLCHAIN, limits_address_space=False)  # the virtual machine reserves more than it uses

@@ -1,19 +1,14 @@
-"""JavaScript: Node starts early, already confined, and waits for the program.
-
-``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
-"""
+"""JavaScript: Node starts early, already confined, and waits for the program."""
 
 from __future__ import annotations
 
 import os
-import shutil
 
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import STDIN
 from bestofn.sandbox.languages.javascript_driver import DRIVE
 from bestofn.sandbox.languages.javascript_program import PROGRAM
-
-LIMITS_ADDRESS_SPACE = False  # V8 reserves more than it uses; heap, data and the box's memory are limited instead
+from bestofn.sandbox.languages.language import Language
 
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -36,9 +31,14 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
 
 
 def _become_node(source: str, caps: Caps, arguments: list[str]) -> None:
-    node = shutil.which("node", path=_ENVIRONMENT["PATH"])
+    places = (f"{folder}/node" for folder in _ENVIRONMENT["PATH"].split(":"))
+    node = next((path for path in places if os.access(path, os.X_OK)), None)
     if node is None:
         os.write(2, b"node is not installed in the sandbox\n")
         os._exit(127)
     options = [f"--max-old-space-size={caps.memory_mb}", "--stack-size=3900"]
     os.execve(node, ["node", *options, "-e", source, "--", *arguments], _ENVIRONMENT)
+
+
+# V8 reserves more than it uses; heap, data and the box's memory are limited instead.
+LANGUAGE = Language(become_program, become_driver, limits_address_space=False)

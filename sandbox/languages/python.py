@@ -1,7 +1,4 @@
-"""Python: a program runs directly in the forked child, so no new interpreter has to start.
-
-``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
-"""
+"""Python: a program runs directly in the forked child, so no new interpreter has to start."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ from bestofn.sandbox.inside import driver, exported, program, same_process
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import become_stdin
 from bestofn.sandbox.inside.jobs import Job, await_job, close_fault, read_job, start_program, write_files
-
-LIMITS_ADDRESS_SPACE = True
+from bestofn.sandbox.languages.language import Language
 
 _MODES: dict[str, Callable[[Job], None]] = {
     "run": program.run_script,
@@ -42,3 +38,6 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
     close_fault()
     driver.drive(job)
     os._exit(0)
+
+
+LANGUAGE = Language(become_program, become_driver)

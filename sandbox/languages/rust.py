@@ -1,17 +1,11 @@
-"""Rust: rustc compiles the program, together with its tests if there are any.
-
-``supervisor`` calls ``become_program`` in a confined child.
-"""
+"""Rust: rustc compiles the program, together with its tests if there are any."""
 
 from __future__ import annotations
 
 import re
 
-from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, become
-
-LIMITS_ADDRESS_SPACE = False  # rustc reserves more than it uses
+from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, compiled_language
 
 _MAIN = re.compile(r"\bfn\s+main\s*\(\s*\)")
 _TEST = re.compile(
@@ -40,16 +34,6 @@ fn main() {
     }
 }
 """
-
-
-def become_program(caps: Caps) -> None:
-    """Wait for a job. Then compile its program, or run the compiled program."""
-    become(_TOOLCHAIN, caps.memory_mb)
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Raise ``NotImplementedError``, because tests are compiled with the program."""
-    raise NotImplementedError("tests of compiled languages run in the process of the program")
 
 
 def sources(job: Job) -> dict[str, str]:
@@ -129,4 +113,5 @@ def _commands(names: list[str]) -> list[list[str]]:
     return [["rustc", "--edition", "2021", "-A", "warnings", *options, "-o", "program", "main.rs"]]
 
 
-_TOOLCHAIN = Toolchain("rustc", "program", sources, _commands)
+TOOLCHAIN = Toolchain("rustc", "program", sources, _commands)
+LANGUAGE = compiled_language(TOOLCHAIN, limits_address_space=False)  # rustc reserves more than it uses

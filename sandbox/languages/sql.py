@@ -1,7 +1,4 @@
-"""SQL: SQLite runs in the forked child, with a new database in memory for each call.
-
-``supervisor`` calls ``become_program`` in a confined child.
-"""
+"""SQL: SQLite runs in the forked child, with a new database in memory for each call."""
 
 from __future__ import annotations
 
@@ -10,14 +7,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.jobs import Job, await_job, close_fault
-
-LIMITS_ADDRESS_SPACE = True
+from bestofn.sandbox.languages.language import Language
 
 Row = tuple[Any, ...]
 Query = Callable[[str, str], list[Row]]
@@ -26,26 +22,38 @@ Query = Callable[[str, str], list[Row]]
 _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 
 
-def become_program(caps: Caps) -> None:
-    """Wait for a job and answer each of its calls with the rows that the program's query returns."""
-    job = await_job()
-    close_fault()
-    answer_calls(job, query, (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError))
+class Database(NamedTuple):
+    """A database engine: its ``query``, the ``errors`` of wrong queries, and a name that replaces theirs in answers."""
+
+    query: Query
+    errors: tuple[type[Exception], ...]
+    error_name: str = ""
 
 
-def answer_calls(job: Job, query: Query, errors: tuple[type[Exception], ...], kind: str = "") -> NoReturn:
+def database_language(open_database: Callable[[Job], Database], limits_address_space: bool = True) -> Language:
+    """Return the language of the queries to one database engine. It has no driver: the host compares the rows."""
+
+    def become_program(caps: Caps) -> None:
+        """Wait for a job and answer each of its calls with the rows that the program's query returns."""
+        job = await_job()
+        close_fault()
+        _answer_calls(job, open_database(job))
+
+    return Language(become_program, limits_address_space=limits_address_space)
+
+
+def _answer_calls(job: Job, database: Database) -> NoReturn:
     """Answer each call of ``job`` with the rows of its query, then end the process.
 
-    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables. ``errors`` are the exceptions
-    that a wrong query raises. If ``kind`` is set, it replaces the exception's name in the answer.
+    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables.
     """
     calls = job["calls"] or [{"args": [""]}]
     for call in calls:
         try:
-            rows = query(job["source"], plain.decode(call["args"])[0])
+            rows = database.query(job["source"], plain.decode(call["args"])[0])
             line: plain.FormObject = {"value": [plain.encode(list(row)) for row in rows]}
-        except errors as error:
-            line = {"error": [kind or type(error).__name__, str(error)[:500]]}
+        except database.errors as error:
+            line = {"error": [database.error_name or type(error).__name__, str(error)[:500]]}
         except MemoryError:
             os.write(2, b"MemoryError\n")
             os._exit(1)
@@ -56,11 +64,6 @@ def answer_calls(job: Job, query: Query, errors: tuple[type[Exception], ...], ki
             os.write(2, f"{line['error'][0]}: {line['error'][1]}\n".encode())
             os._exit(1)
     os._exit(0)
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Raise ``NotImplementedError``. SQL has no driver, because the host compares the rows of the query."""
-    raise NotImplementedError("SQL programs are verified by the rows of their query; there are no tests to run")
 
 
 def query(source: str, setup: str) -> list[Row]:
@@ -117,3 +120,7 @@ def _authorize(action: int, *names: str | None) -> int:
     if action in _REFUSED or (action == sqlite3.SQLITE_FUNCTION and names[1] == "load_extension"):
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
+
+
+_SQLITE = Database(query, (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError))
+LANGUAGE = database_language(lambda job: _SQLITE)

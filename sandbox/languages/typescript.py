@@ -1,15 +1,12 @@
 """TypeScript: the compiler removes the types. The sandbox then runs the resulting JavaScript (``builds``).
 
-``supervisor`` calls ``become_program`` in a confined child. Types are not checked, as in Node.
+Types are not checked, as in Node.
 """
 
 from __future__ import annotations
 
-from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, become
-
-LIMITS_ADDRESS_SPACE = False  # V8 reserves more than it uses
+from bestofn.sandbox.languages.compiled import Toolchain, compiled_language
 
 _TRANSLATE = r"""
 const fs = require('fs');
@@ -39,16 +36,6 @@ fs.writeFileSync('main.js', made);
 """
 
 
-def become_program(caps: Caps) -> None:
-    """Wait for a job and translate its program to JavaScript."""
-    become(_TOOLCHAIN, caps.memory_mb)
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Raise ``NotImplementedError``, because the driver of JavaScript runs the translated tests."""
-    raise NotImplementedError("the tests of TypeScript run as JavaScript")
-
-
 def _sources(job: Job) -> dict[str, str]:
     return {"main.ts": job["source"]}
 
@@ -57,4 +44,5 @@ def _commands(names: list[str]) -> list[list[str]]:
     return [["node", "-e", _TRANSLATE.replace("MISSING", "77")]]
 
 
-_TOOLCHAIN = Toolchain("node", "main.js", _sources, _commands)
+TOOLCHAIN = Toolchain("node", "main.js", _sources, _commands)
+LANGUAGE = compiled_language(TOOLCHAIN, limits_address_space=False)  # V8 reserves more than it uses

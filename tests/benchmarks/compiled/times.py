@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import statistics
 import subprocess
 import tempfile
@@ -15,7 +16,6 @@ from itertools import islice
 from typing import Any
 
 from bestofn.builders.records import Program
-from bestofn.sandbox.languages.by_name import BY_NAME
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.benchmarks.compiled.programs import Labelled, labelled
 
@@ -58,7 +58,7 @@ def _program(one: Labelled) -> Program:
 
 def _bare(program: Program, seconds: dict[str, list[float]]) -> None:
     """Compile and run the same files with the same commands, without a sandbox."""
-    toolchain = BY_NAME[program.language]._TOOLCHAIN
+    toolchain = importlib.import_module(f"bestofn.sandbox.languages.{program.language}").TOOLCHAIN
     job: Any = {"source": program.source, "cases": list(program.tests), "calls": []}
     with tempfile.TemporaryDirectory() as folder, _timed(seconds["bare"]):
         sources = toolchain.sources(job)
