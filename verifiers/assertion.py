@@ -142,7 +142,7 @@ def is_asserted(text: str, start: int, end: int) -> bool:
 
 
 def _is_question(after: str) -> bool:
-    """Return whether the sentence of the statement ends with a question mark and is one question."""
+    """Return whether ``after``, the text after a statement, ends its sentence as a question about the statement."""
     mark = after.rstrip("\"'”’)]* \n")
     return mark.endswith("?") and not _OWN_QUESTION.search(mark)
 
@@ -168,7 +168,7 @@ def _is_denied_doubt(before: str, doubt: re.Match[str]) -> bool:
 
 
 def _is_quoted(before: str, statement: str, after: str) -> bool:
-    """Return whether the statement is part of a quotation, and the sentence says something about the quotation."""
+    """Return whether the statement is a quotation of another writer, not one with which the writer gives the answer."""
     for opening, closing in (('"', '"'), ("“", "”"), ("「", "」")):
         at = before.rfind(opening)
         is_open = before.count('"') % 2 == 1 if opening == closing else at > before.rfind(closing)

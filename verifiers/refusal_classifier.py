@@ -33,7 +33,7 @@ class RefusalClassifier:
     A ``stop_reason`` of ``refusal`` or ``content_filter`` is always a refusal. Otherwise the patterns of
     ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona.
 
-    If there is a ``sampler``, a model decides where the patterns are not sure. This is so in two cases:
+    If there is a ``sampler``, a model decides if the patterns are not sure. They are not sure in two cases:
 
     - A pattern matches, but the measured probability of a refusal is below ``unsure_below``.
     - No pattern matches, and the text is longer than ``long_from`` characters.

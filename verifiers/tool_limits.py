@@ -1,4 +1,4 @@
-"""Recognises sentences which say that the declared tools cannot do what the user wants. ``stance`` uses this module.
+"""Recognises statements that the declared tools cannot do what the user wants. ``stance`` uses this module.
 
 Only the speaker's own tools count: "my tools", "the available functions", "no tool gives this", or a declared name.
 """
@@ -50,7 +50,7 @@ _NEEDS_NONE = regex(r"\b(?:no|not|n't)\s(?:\w+\s){0,2}?(?:need|necessary|require
 
 
 def says_tools_cannot(sentences: Sequence[str], tools: Sequence[Tool]) -> bool:
-    """Return whether one of ``sentences`` says that the declared tools cannot do what is wanted."""
+    """Return whether one of ``sentences`` states that the declared tools cannot do what the user wants."""
     if not tools:
         return False
     names = [re.escape(name).replace("_", r"[\s_]") for name in Declared(tools).names if name]

@@ -182,7 +182,7 @@ def _may_be_lookups(
 ) -> bool:
     """Return whether all extra calls may be look-ups that prepare the expected calls.
 
-    This is so if each extra call uses a tool that the reference does not name, in a turn without an expected call.
+    A look-up uses a tool that the reference does not name, in a turn without an expected call.
     """
     turns = turns_of_calls(candidate)
     if len(turns) != len(calls):

@@ -117,7 +117,7 @@ def _clause(statement: str) -> str:
 def _named_by_text(clause: str, options: Sequence[str]) -> int | None:
     """Return the index of the option whose text is at the start of ``clause``.
 
-    The longest text wins. None: no option.
+    If several options fit, the longest one is used. Return None if no option fits.
     """
     stated = re.sub(r"^(?:that|the answer|is|are|是|为)\s+", "", plain(clause))
     best: tuple[int, int] | None = None

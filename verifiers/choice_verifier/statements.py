@@ -156,7 +156,7 @@ def final_statement(text: str, options: Sequence[str]) -> Statement:
 
 
 def _value(text: str, answer: Answer) -> Statement:
-    """Return the statement of an answer that names no option. A line "A: …" is about option A, and is no answer."""
+    """Return the statement for an answer that names no option. A line "A: …" describes option A and is no answer."""
     if answer.method == "labelled line" and _LINE_OF_OPTION.search(text):
         return Statement(None, "none")
     return Statement(None, answer.method, answer.text)

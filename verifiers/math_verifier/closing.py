@@ -51,7 +51,7 @@ _OWN_RESULT = regex(
 
 
 def closing(text: str) -> Answer | None:
-    """Return the answer at the end of ``text``; None if ``text`` is empty or the writer does not assert its end.
+    """Return the answer at the end of ``text``; None if there is none, or if the writer does not assert it.
 
     The answer is the last bold words of the last paragraph. Without bold words it is the whole text if it is one short
     sentence, otherwise the last sentence.
@@ -80,7 +80,7 @@ def closing(text: str) -> Answer | None:
 
 
 def _states(text: str, sentence: str) -> bool:
-    """Return whether the writer of ``text`` asserts the last number of ``sentence``, or its last word."""
+    """Return whether the writer of ``text`` asserts the last number, or else the last word, of ``sentence``."""
     at = max(text.rfind(sentence), 0)
     number = list(_NUMBER.finditer(sentence))
     start, end = number[-1].span() if number else (len(sentence.rstrip(_MARKS)),) * 2

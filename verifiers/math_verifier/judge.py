@@ -174,7 +174,8 @@ def _without_answer(gold: Node, reason: str) -> Match:
 def _is_complete(answer: Answer, reference: str, gold: Node) -> bool:
     """Return whether a cut-off answer may still be complete.
 
-    This is so if it states that there is no value, or if the end of the text contains the reference.
+    It is complete if it states that there is no value. It may be complete if the end of the text contains the
+    reference.
     """
     if special_answer(answer.text) is not None:
         return True

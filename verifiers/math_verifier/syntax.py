@@ -28,7 +28,7 @@ _TIMES = frozenset({"*", "\\cdot", "\\times"})
 
 
 class Parsed(NamedTuple):
-    """The tree of the parsed text. ``tail`` is the rest of the text, such as a unit or a remark, or ""."""
+    """The tree of the parsed text. ``tail`` is the text after the parsed part, such as a unit or a remark, or ""."""
 
     node: Node
     tail: str

@@ -158,9 +158,9 @@ class Sentences:
 
     @cached_property
     def _own_words(self) -> str:
-        """The text with blanks instead of titles in quotation marks, and of words in a row that the question has.
+        """The text without titles in quotation marks and without sequences of words from the question.
 
-        "Fool If You Think It's Over" does not suppose or report anything.
+        Blanks replace these words. The title "Fool If You Think It's Over" does not suppose or report anything.
         """
         text = _TITLE.sub(lambda title: _WORD.sub(_blanks, title[0]), self.text)
         words = [(match, form_of(match[0]) in self.question) for match in _WORD.finditer(text)]

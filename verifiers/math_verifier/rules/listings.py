@@ -180,7 +180,8 @@ def _other_brackets(reference: Node, candidate: Node, terms: Terms, same: Same) 
 def _are_intervals(nodes: tuple[Node, Node], terms: Terms) -> bool:
     """Return whether two pairs must be intervals.
 
-    This is so if one is half open, if one has an infinite end, or if the problem asks for a set of real numbers.
+    They are intervals if one is half open, if one has an infinite end, or if the problem asks for a set of real
+    numbers.
     """
     if any(not isinstance(node, Apply) or node.head == "{}" or len(node.args) != 2 for node in nodes):
         return False
