@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from bestofn.builders.concurrency.garbage import fewer_collections
 from bestofn.scripts.catalogue import COMMANDS
 
 PROVIDERS = ("openai", "claude", "local")  # for commands such as ``bestofn openai generate …``
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words[0] not in (*COMMANDS, *PROVIDERS):
         print(unknown_command(words[0]), file=sys.stderr)
         raise SystemExit(2)
-    run(words[0], words[1:])
+    with fewer_collections():
+        run(words[0], words[1:])
 
 
 def run(name: str, words: Sequence[str]) -> None:

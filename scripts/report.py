@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from bestofn.builders.concurrency.event_loop import fewer_collections
+from bestofn.builders.concurrency.garbage import fewer_collections
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError

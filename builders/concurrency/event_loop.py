@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import gc
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
-GC_THRESHOLDS = (20_000, 20, 50)  # see ``fewer_collections``
+from bestofn.builders.concurrency.garbage import fewer_collections
+
 Result = TypeVar("Result")
 
 
@@ -139,24 +139,6 @@ async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
             await asyncio.gather(task, return_exceptions=True)
         raise
     return task.result()
-
-
-@contextlib.contextmanager
-def fewer_collections() -> Iterator[None]:
-    """Run Python's cyclic garbage collector less often in the block, and only on objects created in the block.
-
-    A thousand requests in flight create about ten thousand objects, which live for seconds and form no reference
-    cycles. With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests. Commands
-    that read all rows of a run create as many objects.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _has_uvloop() -> bool:

@@ -119,7 +119,7 @@ def harmony_turn(text: str) -> HarmonyTurn | None:
 
     Servers that decode without special tokens return ``analysis…assistantfinal…``. This form is parsed too.
     """
-    if _WITH_MARKS.search(text) and ("<|channel|>" in text or "<|message|>" in text):
+    if ("<|channel|>" in text or "<|message|>" in text) and _WITH_MARKS.search(text):  # the search takes longer
         messages = parse(text.strip()).messages
     elif _WITHOUT_MARKS.match(text):
         messages = tuple(_without_marks(text))

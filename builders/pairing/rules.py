@@ -94,9 +94,11 @@ def eligible_sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Jud
     """Return (candidates that may be chosen, candidates that may be rejected) of one query.
 
     All candidates in the first list passed, and all candidates in the second list failed. Both lists are empty if
-    the query's pass rate is outside the limits. Each text occurs once per list. Each list is sorted by score, highest
-    first. The order of ``judged`` has no effect.
+    the query's pass rate is outside the limits, or if no candidate passed or none failed. Each text occurs once per
+    list. Each list is sorted by score, highest first. The order of ``judged`` has no effect.
     """
+    if not {"pass", "fail"} <= {one.verdict.outcome for one in judged}:
+        return [], []
     usable = usable_candidates(judged, rules)
     return distinct_texts(usable, "pass"), distinct_texts(usable, "fail")
 
@@ -123,6 +125,9 @@ def settled(judged: Sequence[Judged]) -> list[Judged]:
     Candidates with equal messages that got both ``pass`` and ``fail`` are left out. A candidate without such a verdict
     is left out if an equal answer has one, because a score must not decide against a verdict.
     """
+    outcomes = {one.verdict.outcome for one in judged}
+    if len(outcomes) == 1:  # no verdict can contradict another
+        return list(judged)
     traces = [renumbered(one.candidate.messages) for one in judged]
     decided = {trace_text(one) for one in judged if one.verdict.outcome in ("pass", "fail")}
     return [

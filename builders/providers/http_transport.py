@@ -27,6 +27,7 @@ from bestofn.builders.errors import (
     RequestError,
     ServiceError,
 )
+from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.formats.output_file import check_output_file
 from bestofn.builders.providers.content_encoding import ACCEPTED, BodyTooLarge, decoded_body
 from bestofn.builders.providers.event_streams import assembled
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     import yarl
 
 CONNECT_S = 10.0
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_COMPACT = encoder_like(json.JSONEncoder(ensure_ascii=False, separators=(",", ":")))
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
 PERMANENT = re.compile(
@@ -111,7 +112,7 @@ class HttpTransport:
         Raises ``ConfigError`` if the URL is invalid, ``BudgetError`` if the account has no credit left, and
         ``ProviderError`` for any other failure.
         """
-        data = _COMPACT.encode(body).encode()
+        data = _COMPACT(body).encode()
         return await self.send(
             "POST", with_path(self._url, path), data=data, headers={"Content-Type": "application/json"}
         )

@@ -6,6 +6,7 @@ credentials.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import logging
@@ -105,6 +106,11 @@ def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, An
 
 def versions() -> dict[str, str]:
     """Return library -> version for each of ``LIBRARIES`` that is installed."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> Mapping[str, str]:
     installed = {}
     for name in LIBRARIES:
         try:

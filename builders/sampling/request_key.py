@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import Request, Sampling
 from bestofn.builders.redaction.key_shapes import masked_keys
 from bestofn.builders.redaction.names import is_secret_setting
@@ -49,7 +50,7 @@ def request_body(request: Request) -> bytes:
             body["property_order"] = orders
     if request.tool_choice != "auto":
         body["tool_choice"] = request.tool_choice
-    return _CANONICAL.encode(body).encode()
+    return _CANONICAL(body).encode()
 
 
 def without_secrets(value: Any) -> Any:
@@ -86,4 +87,4 @@ def _plain(value: object) -> dict[str, object] | list[object]:
     raise TypeError(f"a request holds {value!r} of type {type(value).__name__}; expected plain JSON data")
 
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)
+_CANONICAL = encoder_like(json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain))

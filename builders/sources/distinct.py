@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 
+from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import Query
 from bestofn.builders.sources.seen_ids import SeenIds
 
@@ -58,5 +59,7 @@ class DistinctQueries:
 
 
 def _digest(*parts: object) -> str:
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_SORTED(parts).encode()).hexdigest()
+
+
+_SORTED = encoder_like(json.JSONEncoder(sort_keys=True, default=str))

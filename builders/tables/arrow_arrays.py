@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from bestofn.builders.arrow_types import Column, DataType, Field, List, arrow
+from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import Row
 
 
@@ -76,7 +77,7 @@ def _parts(values: Sequence[object], feature: object, kind: DataType) -> _Parts 
     return _Parts([_flags(values)]) if kind == pa.bool_() else None
 
 
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+_COMPACT = encoder_like(json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 def json_text(value: object) -> str | None:
@@ -84,7 +85,7 @@ def json_text(value: object) -> str | None:
 
     Values that JSON cannot represent, such as dates, become text.
     """
-    return None if value is None else _COMPACT.encode(value)
+    return None if value is None else _COMPACT(value)
 
 
 def member(values: Sequence[Row | None], name: str) -> list[object]:

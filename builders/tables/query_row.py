@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.formats.prompt_texts import with_system_text
 from bestofn.builders.formats.trainable import renumbered, trainable, trainable_message
 from bestofn.builders.records import JsonObject, Judged, Message, Row, content_text
@@ -117,10 +118,10 @@ def last_text(messages: Sequence[Message], role: str) -> str:
     return ""
 
 
-_JSON = json.JSONEncoder(ensure_ascii=False, default=str)
+_JSON = encoder_like(json.JSONEncoder(ensure_ascii=False, default=str))
 _EMPTY_TEXTS: Mapping[type, str] = {list: "[]", dict: "{}"}
 
 
 def json_text(value: object) -> str:
     """Encode ``value`` as JSON text. Values that JSON cannot represent, such as dates, become text."""
-    return _JSON.encode(value) if value else _EMPTY_TEXTS.get(type(value)) or _JSON.encode(value)
+    return _JSON(value) if value else _EMPTY_TEXTS.get(type(value)) or _JSON(value)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
@@ -203,9 +204,12 @@ def schema_metadata(run: JsonObject) -> dict[str, str]:
 
 
 def _side_of(query: QueryRow, test_share: float) -> str:
-    prompt = json.dumps(query.stored_prompt, sort_keys=True, default=str)
+    prompt = _SORTED(query.stored_prompt)
     digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
     return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
+
+
+_SORTED = encoder_like(json.JSONEncoder(sort_keys=True, default=str))
 
 
 def _delete_temporary_files(out: Path, names: Iterable[str]) -> None:

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from bestofn.builders.concurrency.event_loop import GC_THRESHOLDS, Loop
+from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.garbage import GC_THRESHOLDS
 
 
 def test_contexts_open_in_order_and_close_in_reverse() -> None:

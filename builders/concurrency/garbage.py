@@ -1,0 +1,27 @@
+"""Runs Python's cyclic garbage collector less often. This module imports no heavy library."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+GC_THRESHOLDS = (20_000, 20, 50)  # see ``fewer_collections``
+
+
+@contextlib.contextmanager
+def fewer_collections() -> Iterator[None]:
+    """Run the collector less often in the block, and only on objects created in the block.
+
+    A thousand requests in flight create about ten thousand objects, which live for seconds and form no reference
+    cycles. With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests. Commands
+    that read all rows of a run create as many objects, and so do imports.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
