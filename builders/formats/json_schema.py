@@ -8,9 +8,11 @@ same value gets the same result on every machine.
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
@@ -87,6 +89,7 @@ def _limited() -> Validator:
     keywords: dict[str, Keyword] = dict(Draft202012Validator.VALIDATORS)
     keywords["pattern"] = _pattern
     keywords["uniqueItems"] = _unique_items
+    keywords["multipleOf"] = multiple_of
     keywords["patternProperties"] = _pattern_properties
     for name in ("additionalProperties", "unevaluatedProperties"):
         keywords[name] = _without_patterns(keywords[name])
@@ -101,6 +104,22 @@ def _counted(keyword: Keyword) -> Keyword:
         yield from keyword(validator, value, instance, schema) or ()
 
     return run
+
+
+def multiple_of(validator: Validator, divisor: float, instance: object, schema: JsonObject) -> Iterator[object]:
+    """Check ``multipleOf`` with exact decimal numbers. The floats of jsonschema say that 0.3 is no multiple of 0.1."""
+    from jsonschema.exceptions import ValidationError
+
+    if not isinstance(instance, int | float) or isinstance(instance, bool):
+        return
+    if not _divides(divisor, instance):
+        yield ValidationError(f"{instance!r:.100} is not a multiple of {divisor!r:.100}")
+
+
+def _divides(divisor: float, value: float) -> bool:
+    if any(isinstance(one, float) and not math.isfinite(one) for one in (divisor, value)):
+        return False
+    return Fraction(str(value)) % Fraction(str(divisor)) == 0
 
 
 def _pattern(validator: Validator, pattern: str, instance: object, schema: JsonObject) -> Iterator[object]:

@@ -10,7 +10,7 @@ from bestofn.verifiers.constraints.languages import not_in_other_language, writt
 from bestofn.verifiers.constraints.relations import compare, unless
 from bestofn.verifiers.constraints.texts import counted_words, sentences, tokens, whole
 from bestofn.verifiers.structured.findings import SpecificationError, SyntaxProblemError
-from bestofn.verifiers.structured.parsing import parse
+from bestofn.verifiers.structured.parsing import readings
 
 RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
 DOUBLE_QUOTES = '"“”„«»＂'
@@ -202,7 +202,7 @@ def json_problem(text: str) -> str:
     Raises ``UndecidedError`` if the limits of the JSON parser prevent a decision.
     """
     try:
-        parse(text, "json", {})
+        readings(text, "json", {})
     except SyntaxProblemError as error:
         return f"the response is {error}"
     except SpecificationError as error:

@@ -7,10 +7,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bestofn.verifiers.structured.findings import Finding, SpecificationError, SyntaxProblemError
+from bestofn.verifiers.structured.findings import (
+    TOO_DEEP,
+    Finding,
+    SpecificationError,
+    SyntaxProblemError,
+    UnreadableError,
+)
 from bestofn.verifiers.structured.grammars import grammar_violation
 from bestofn.verifiers.structured.json_schemas import is_quick, violation
-from bestofn.verifiers.structured.parsing import parse
+from bestofn.verifiers.structured.parsing import readings
 from bestofn.verifiers.structured.places import structured_part
 from bestofn.verifiers.structured.values import difference
 from bestofn.verifiers.structured.xml_shapes import parse_xml, xml_violation
@@ -34,6 +40,8 @@ def check(spec: Mapping[str, Any], text: str) -> Finding:
         return Finding("syntax", str(error))
     except SpecificationError as error:
         return Finding("specification", str(error))
+    except RecursionError:
+        return Finding("specification", TOO_DEEP)
 
 
 def is_quick_to_check(spec: Mapping[str, Any], text: str) -> bool:
@@ -54,7 +62,13 @@ def _check(spec: Mapping[str, Any], text: str) -> Finding:
         return grammar_violation(str(spec.get("grammar") or ""), part.strip("\n"))
     if format == "xml":
         return xml_violation(spec.get("element") or {}, parse_xml(part))
-    data = parse(part, format, spec)
+    findings = [_check_data(spec, format, data) for data in readings(part, format, spec)]
+    if len({finding.step == "kept" for finding in findings}) > 1:
+        raise UnreadableError("YAML 1.1 and YAML 1.2 read a value of the answer differently")
+    return findings[0]
+
+
+def _check_data(spec: Mapping[str, Any], format: str, data: object) -> Finding:
     schema = _table_schema(spec) if format == "csv" else spec.get("schema")
     finding = violation(schema, data, bool(spec.get("formats"))) if schema is not None else Finding("kept")
     if finding.step == "kept" and "value" in spec:

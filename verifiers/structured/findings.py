@@ -7,13 +7,16 @@ from typing import Any, Literal
 
 Step = Literal["place", "syntax", "shape", "value", "kept", "specification"]
 
+TOO_LONG = "a number of the answer is larger than Python reads"
+TOO_DEEP = "the answer is nested too deeply"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of a check. ``path`` is a JSON pointer to the violation.
 
-    ``step`` is the first step that failed, or ``kept`` if none failed. The step ``specification`` means that the fault
-    is in the schema, not in the answer.
+    ``step`` is the first step that failed, or ``kept`` if none failed. The step ``specification`` means that the check
+    decides nothing: the fault is in the schema, or the answer exceeds a limit of its reader.
     """
 
     step: Step
@@ -23,6 +26,10 @@ class Finding:
 
 class SpecificationError(ValueError):
     """The specification of a query cannot be used: it is invalid, has unknown references, or needs too much time."""
+
+
+class UnreadableError(SpecificationError):
+    """The answer exceeds a limit of its reader, or has several meanings, so it is not known whether it is right."""
 
 
 class SyntaxProblemError(ValueError):

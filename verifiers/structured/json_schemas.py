@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
+from jsonschema.validators import extend, validator_for
 from jsonschema_specifications import REGISTRY
 from referencing.exceptions import Unresolvable
 
+from bestofn.builders.formats.json_schema import multiple_of
 from bestofn.verifiers.structured.findings import Finding, SpecificationError, pointer
 from bestofn.verifiers.structured.plain_schemas import is_plain
 
@@ -147,6 +148,13 @@ def _finding(error: ValidationError) -> Finding:
     return Finding("shape", error.message[:300], pointer(list(error.absolute_path)))
 
 
+@lru_cache(maxsize=16)
+def _with_exact_numbers(kind: type[Validator]) -> type[Validator]:
+    """Return the validator class ``kind`` with an exact ``multipleOf``; in draft 3 it is called ``divisibleBy``."""
+    known = {name: multiple_of for name in ("multipleOf", "divisibleBy") if name in kind.VALIDATORS}
+    return extend(kind, known)
+
+
 @lru_cache(maxsize=1024)
 def _validator(text: str, formats: bool) -> Validator:
     schema = json.loads(text)
@@ -159,4 +167,5 @@ def _validator(text: str, formats: bool) -> Validator:
     except (SchemaError, RecursionError) as error:
         reason = error.message[:200] if isinstance(error, SchemaError) else "it is nested too deeply"
         raise SpecificationError(f"the schema is not valid: {reason}") from None
+    kind = _with_exact_numbers(kind)
     return kind(schema, registry=REGISTRY, format_checker=FORMATS if formats else None)

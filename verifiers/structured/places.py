@@ -6,7 +6,13 @@ import json
 import re
 from typing import Literal
 
-from bestofn.verifiers.structured.findings import SpecificationError, SyntaxProblemError
+from bestofn.verifiers.structured.findings import (
+    TOO_DEEP,
+    TOO_LONG,
+    SpecificationError,
+    SyntaxProblemError,
+    UnreadableError,
+)
 
 Where = Literal["whole", "fence", "text"]
 FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -22,7 +28,8 @@ def structured_part(text: str, where: str, format: str) -> str:
     - ``text``: the first of these that exists: the last fence that names the format; the last fence; for JSON and XML,
       the last value in the text; the whole text.
 
-    Raises ``SpecificationError`` if ``where`` is unknown, ``SyntaxProblemError`` if the text is empty.
+    Raises ``SpecificationError`` if ``where`` is unknown, ``SyntaxProblemError`` if the text is empty, and
+    ``UnreadableError`` if a value in the text exceeds the limits of the reader.
     """
     if where not in ("whole", "fence", "text"):
         raise SpecificationError(f"'where' is {where!r}; expected whole, fence or text")
@@ -49,10 +56,12 @@ def _last_json(text: str) -> str:
     while start := OPENING.search(text, at):
         try:
             _, at = decoder.raw_decode(text, start.start())
-        except ValueError:
+        except json.JSONDecodeError:
             at = start.end()
-        except RecursionError:  # the inner values are nested almost as deeply, so they would fail too
-            break
+        except RecursionError:
+            raise UnreadableError(TOO_DEEP) from None
+        except ValueError:
+            raise UnreadableError(TOO_LONG) from None
         else:
             last = text[start.start() : at]
     return last

@@ -39,6 +39,21 @@ def _check_rules(spec: Mapping[str, Any]) -> None:
         unknown = sorted(set(rules) - RULES - ({"fields"} if rules is spec else set()))
         if unknown:
             raise SpecificationError(f"compare has the rule {unknown[0]!r}; expected {', '.join(sorted(RULES))}")
+        for name in ("absolute", "relative"):
+            if not _is_tolerance(rules.get(name)):
+                raise SpecificationError(f"{name} of compare is {rules[name]!r:.80}; expected a number from 0")
+
+
+def _is_tolerance(value: object) -> bool:
+    """Return whether ``value`` is None or a finite number that is not negative."""
+    if value is None:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return 0 <= float(value) < math.inf
+    except OverflowError:  # an integer that is larger than all floats
+        return False
 
 
 def _without_fields(spec: Mapping[str, Any]) -> dict[str, Any]:

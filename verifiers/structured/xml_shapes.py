@@ -6,8 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
+from xml.parsers import expat
 
-from bestofn.verifiers.structured.findings import Finding, SpecificationError, SyntaxProblemError, pointer
+from bestofn.verifiers.structured.findings import (
+    Finding,
+    SpecificationError,
+    SyntaxProblemError,
+    pointer,
+)
 from bestofn.verifiers.structured.json_schemas import violation
 from bestofn.verifiers.structured.parsing import typed
 
@@ -16,12 +22,27 @@ KEYS = frozenset({"name", "attributes", "children", "text", "min", "max", "any_o
 
 
 def parse_xml(text: str) -> ElementTree.Element:
-    """Return the root of ``text``. Raises ``SyntaxProblemError`` if it is not XML or declares entities."""
+    """Return the root of ``text``. Raises ``SyntaxProblemError`` if it is not XML or has a document type."""
+    text = text.strip()
     if DECLARATION.search(text):
-        raise SyntaxProblemError("XML with a document type or entities is not read")
+        _refuse_document_type(text)
     try:
-        return ElementTree.fromstring(text.strip())
+        return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
+        raise SyntaxProblemError(f"not XML: {error}") from None
+
+
+def _refuse_document_type(text: str) -> None:
+    """Raise ``SyntaxProblemError`` if ``text`` has a document type; in a comment or in CDATA, the word is only text."""
+
+    def refuse(*_: object) -> None:
+        raise SyntaxProblemError("XML with a document type or entities is not read")
+
+    reader = expat.ParserCreate()
+    reader.StartDoctypeDeclHandler = refuse
+    try:
+        reader.Parse(text, True)
+    except expat.ExpatError as error:
         raise SyntaxProblemError(f"not XML: {error}") from None
 
 

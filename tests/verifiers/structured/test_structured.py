@@ -68,7 +68,7 @@ def verdict(check: object, text: str, verifier: StructuredVerifier | None = None
         ({}, '{"a": 1, "a": 2}', "syntax", ""),
         ({}, "[NaN]", "syntax", ""),
         ({}, "{'a': 1}", "syntax", ""),
-        ({}, "[" * 100_000, "syntax", ""),
+        ({}, "[" * 100_000, "specification", ""),
         ({"schema": PERSON}, '{"age": "3"}', "shape", "/age"),
         ({"schema": {"items": {"anyOf": [PERSON, {"type": "null"}]}}}, '[{"age": 1}, {"age": "x"}]', "shape", "/1/age"),
         ({"schema": {"$ref": "#/$defs/p", "$defs": {"p": PERSON}}}, '{"age": 1.5}', "shape", "/age"),
@@ -88,7 +88,7 @@ def verdict(check: object, text: str, verifier: StructuredVerifier | None = None
         ({"format": "yaml", "schema": PERSON}, "```yaml\nage: old\n```", "shape", "/age"),
         ({"format": "yaml"}, "a: [1", "syntax", ""),
         ({"format": "yaml", "value": {"day": "2024-05-01"}}, "day: 2024-05-01", "kept", ""),
-        ({"format": "yaml"}, "a: &a [x]\nb: [" + "*a, " * 101 + "*a]", "syntax", ""),
+        ({"format": "yaml"}, "a: &a [x]\nb: [" + "*a, " * 101 + "*a]", "specification", ""),
         ({"format": "yaml"}, "!!python/object/apply:os.getcwd []", "syntax", ""),
         ({"format": "toml", "schema": PERSON}, "age = 3", "kept", ""),
         ({"format": "toml", "schema": PERSON}, "age = 'x'", "shape", "/age"),
@@ -275,7 +275,9 @@ def test_an_unknown_rule_of_compare_says_nothing_about_the_answer(compare: objec
         ("a: 1\na: 2", "syntax"),
         ("x: {a: 1, a: 1}", "syntax"),
         ("base: &b {a: 1}\nc: {<<: *b, a: 2}", "kept"),
-        ("1: x\n'1': y", "kept"),
+        ("1: x\n'1': y", "specification"),  # JSON has no equal data
+        ("true: x\n'true': y", "specification"),
+        ("1: x", "kept"),
     ],
 )
 def test_a_key_that_occurs_twice_is_not_yaml(text: str, step: str) -> None:
@@ -285,6 +287,82 @@ def test_a_key_that_occurs_twice_is_not_yaml(text: str, step: str) -> None:
 @pytest.mark.parametrize(("format", "text"), [("json", "[{}]"), ("toml", "a = {}"), ("yaml", "a: {}")])
 def test_an_integer_with_too_many_digits_is_undecided(format: str, text: str) -> None:
     assert check({"format": format}, text.format("1" * 5000)).step == "specification"
+
+
+DIGITS = "9" * 5_000
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"schema": {"type": "object"}}, f'{{"a": {DIGITS}}}'),
+        ({"schema": {"type": "object"}}, f'Here: {{"a": {DIGITS}}}.'),
+        ({"value": {"a": 1}}, '{"a": 1e400}'),
+        ({"schema": {"type": "array"}}, DEEP),
+        ({"schema": {"type": "array"}}, f'First {{"a": 1}}, then {DEEP}.'),
+        ({"value": json.loads("[" * 900 + "]" * 900)}, "[" * 900 + "]" * 900),
+        ({"format": "yaml"}, "[" * 3_000 + "]" * 3_000),
+        ({"format": "yaml", "schema": {"properties": {"a": {"type": "string"}}}}, f"a: 0x{'f' * 5_000}"),
+        ({"format": "yaml"}, "? [1, 2]\n: a"),
+        ({"format": "yaml"}, "!!set {a, b}"),
+        ({"format": "toml"}, f"a = {'[' * 3_000}{']' * 3_000}"),
+        ({"format": "csv", "columns": {"a": {"type": "integer"}}}, f"a\n{DIGITS}"),
+        ({"format": "csv", "columns": {"a": {"type": "string"}}}, f"a\n{'x' * 200_000}"),
+        ({"format": "xml", "element": {"name": "a", "text": {"type": "integer"}}}, f"<a>{DIGITS}</a>"),
+        ({"value": 1, "compare": {"absolute": "x"}}, "2"),
+        ({"value": 1, "compare": {"relative": -1}}, "2"),
+        ({"value": 1, "compare": {"absolute": 10**400}}, "2"),
+    ],
+)
+def test_what_exceeds_a_limit_of_a_reader_is_undecided(spec: dict[str, Any], text: str) -> None:
+    assert check(spec, text).step == "specification"
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("country: NO", {"country": False}, {"country": "NO"}),
+        ("start: 12:30", {"start": 750}, {"start": "12:30"}),
+        ("size: 1_000", {"size": 1000}, {"size": "1_000"}),
+        ("on: 1", {"true": 1}, {"on": 1}),
+        ("x: 010", {"x": 8}, {"x": 10}),
+        ("x: 1e3", {"x": "1e3"}, {"x": 1000.0}),
+    ],
+)
+def test_a_value_that_the_versions_of_yaml_read_differently_is_undecided(
+    text: str, first: object, second: object
+) -> None:
+    assert [check({"format": "yaml", "value": one}, text).step for one in (first, second)] == ["specification"] * 2
+    assert check({"format": "yaml", "schema": {"type": "object"}}, text).step == "kept"
+    assert check({"format": "yaml", "schema": {"type": "array"}}, text).step == "shape"
+
+
+@pytest.mark.parametrize(
+    ("divisor", "value", "step"),
+    [
+        (0.1, "0.3", "kept"),
+        (0.01, "1e308", "kept"),
+        (0.5, "9" * 400, "kept"),
+        (0.1, "0.35", "shape"),
+        (2, "3", "shape"),
+    ],
+)
+def test_multiples_are_exact(divisor: float, value: str, step: str) -> None:
+    assert check({"schema": {"multipleOf": divisor}}, value).step == step
+
+
+@pytest.mark.parametrize("text", ["1_000", "１２", "nan", "infinity", "0x10"])
+def test_only_plain_digits_are_numbers_in_a_table(text: str) -> None:
+    columns = {"a": {"type": ["integer", "number"]}}
+    assert check({"format": "csv", "columns": columns}, f"a\n{text}").step == "shape"
+
+
+def test_a_document_type_in_a_comment_or_in_cdata_is_only_text() -> None:
+    for text in ("<a><![CDATA[<!DOCTYPE x>]]></a>", "<a><!-- <!ENTITY --></a>"):
+        assert check({"format": "xml", "element": {"name": "a"}}, text).step == "kept"
+    hidden = '<?x <!-- ?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;<!-- --></a>'
+    assert check({"format": "xml", "element": {"name": "a"}}, hidden).step == "syntax"
 
 
 def test_a_grammar_that_needs_many_steps_is_given_up() -> None:
