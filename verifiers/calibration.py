@@ -85,7 +85,7 @@ def table() -> dict[str, dict[str, Counts]]:
 
 
 def read_table(document: Document) -> dict[str, dict[str, Counts]]:
-    """Convert the JSON document of the table, and add up the counts of all kinds of answers.
+    """Return the counts of the JSON document of the table, added up over all kinds of answers.
 
     The JSON document separates the parts of a rule by " > ".
     """

@@ -30,7 +30,7 @@ class Cascade:
     If ``then`` is None, the first verdict is always returned. If ``first`` is None (for example, a code verifier with
     no sandbox), the second verifier is always asked.
 
-    ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the other of the two verdicts.
+    ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the verdict that was not returned.
     """
 
     name = "cascade"

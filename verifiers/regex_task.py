@@ -114,7 +114,7 @@ def _read_pattern(part: str) -> tuple[str, str]:
 
 
 def _earlier_patterns(text: str) -> list[tuple[str, str]]:
-    """Return the patterns of the answer other than its last one, which may only explain a part of the right one."""
+    """Return the patterns of the answer except the last one. The last one may only explain a part of another one."""
     parts = dict.fromkeys(
         _read_pattern(part) for part in FENCE.findall(text) + [part for _, part in INLINE.findall(text)]
     )

@@ -1,4 +1,4 @@
-"""Determines the stance of an answer by patterns of words. ``posed_verifier`` uses this module.
+"""Determines the stance of an answer by patterns of words. ``posed_verifier`` and ``when_to_call`` use this module.
 
 The stances are:
 

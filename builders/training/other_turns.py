@@ -93,8 +93,8 @@ def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer,
                 masks[found[0]] = found[1]
     if unknown:
         log.warning(
-            "%d completions are trained with the turns of users and tools, because the chat template of the model "
-            "writes the first turns of a dialogue differently if more turns follow.",
+            "%d completions are trained with the turns of users and tools. The reason is that the chat template of the "
+            "model writes the first turns of a dialogue differently if more turns follow.",
             unknown,
         )
     if masks and precomputed:

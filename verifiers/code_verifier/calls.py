@@ -25,7 +25,7 @@ async def judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> T
 
 
 def _compared(execution: Execution, cases: Sequence[JsonObject], language: str) -> Tally:
-    """Compare the returned values with the expected ones."""
+    """Return the tally of an execution: compare each returned value with the expected value of its case."""
     answers = execution.returns if len(execution.returns) <= len(cases) else ()
     verdicts: list[JsonObject | None] = []
     for number, case in enumerate(cases):

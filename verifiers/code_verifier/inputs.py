@@ -35,7 +35,7 @@ async def judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
 
 
 def _compared(run: Execution, case: JsonObject, stdin: str, number: int) -> Tally:
-    """Compare the output of one run with the expected output. ``failing`` of the tally is None if they are equal."""
+    """Return the tally of one run: compare its output with that of ``case``. ``failing`` is None if they are equal."""
     expected = str(case["stdout"])
     if run.status == "ok" and same_output(expected, run.stdout):
         return Tally(1, 1, run.status)

@@ -39,7 +39,7 @@ def _lacks_engine(returns: Sequence[JsonObject]) -> bool:
 def _compared(
     execution: Execution, cases: Sequence[JsonObject], expected_rows: Sequence[Sequence[object] | str | None]
 ) -> Tally:
-    """Compare the rows of each case with the expected ones."""
+    """Return the tally of an execution: compare the rows of each case with ``expected_rows``."""
     verdicts: list[JsonObject | None] = []
     for number, (case, expected) in enumerate(zip(cases, expected_rows, strict=True)):
         if isinstance(expected, str):

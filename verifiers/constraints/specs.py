@@ -18,7 +18,7 @@ GROUPS = ("all", "any", "none")
 
 
 class SpecError(ValueError):
-    """The constraints of a query cannot be read."""
+    """Raised if the constraints of a query cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _of_columns(ids: Sequence[str], arguments: object, language: str) -> list[Co
 
 
 def _named(name: str, arguments: object, language: str) -> Constraint:
-    """Return a constraint. A language before the id, as in ``ja:startend:quotation``, names the language."""
+    """Return the constraint ``name`` with its arguments. A prefix such as ``ja:`` selects its language."""
     if isinstance(arguments, str):
         arguments = json.loads(arguments)
     if not isinstance(arguments, Mapping):

@@ -98,7 +98,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def is_wide(end: re.Match[str]) -> bool:
-    """Return whether ``end`` is a final mark of Chinese, Japanese, Hindi, Arabic or Urdu. It needs no space after."""
+    """Return whether ``end`` is a final mark that needs no space after it: Chinese, Japanese, Hindi, Arabic or Urdu."""
     return end.group()[0] in WIDE
 
 

@@ -200,7 +200,7 @@ def _integers(ours: int, theirs: int) -> Match:
 
 
 def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node, Node]:
-    """Return the match of two answers that are read as mathematics or as sentences, and both trees."""
+    """Return the match of the reference and the answer, read as mathematics or as sentences, and both trees."""
     gold = reference_tree(reference)
     text = ", ".join((*answer.others, answer.text)) if answer.others and has_several_values(gold) else answer.text
     given = read(text)

@@ -8,7 +8,10 @@ from fractions import Fraction
 
 
 def plain_text(value: object) -> str | None:
-    """Return ``value`` as text, or None if it is neither text, nor a number, nor a list of these. None becomes ""."""
+    """Return ``value`` as text if it is a text, a number, a list of these, or None; otherwise return None.
+
+    The text of None is "".
+    """
     if isinstance(value, str):
         return value
     if value is None:

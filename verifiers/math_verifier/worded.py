@@ -26,7 +26,7 @@ _HALF_OF_DAY = regex(r"\d:\d\d\s*[ap]\.?\s*m\b", re.IGNORECASE)
 
 
 def worded(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
-    """Return the match of two answers that are not mathematics. Return None if no rule of this module applies."""
+    """Return the match of a reference and an answer that are not mathematics; None if no rule applies."""
     return (
         _choice(reference, answer, problem, options, terms)
         or _truth(reference, answer)

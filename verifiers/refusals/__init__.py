@@ -1,4 +1,4 @@
-"""The rules that recognise refusals: a catalogue per topic, the searched text, and what the question asks for.
+"""Recognises refusals: catalogues of phrases, the words of the model itself, and the kind of the question.
 
 ``verifiers.refusal_patterns.classify`` applies them.
 """

@@ -25,7 +25,7 @@ class Finding:
 
 
 class SpecificationError(ValueError):
-    """The specification of a query cannot be used: it is invalid, has unknown references, or needs too much time."""
+    """Raised if a specification cannot be used: it is invalid, has unknown references, or needs too much time."""
 
 
 class UnreadableError(SpecificationError):
@@ -33,7 +33,7 @@ class UnreadableError(SpecificationError):
 
 
 class SyntaxProblemError(ValueError):
-    """The answer does not have the required format. The message describes the error and its position."""
+    """Raised if the answer does not have the required format. The message describes the error and its position."""
 
 
 def pointer(parts: list[Any]) -> str:

@@ -19,7 +19,7 @@ def difference(expected: Any, actual: Any, spec: Mapping[str, Any]) -> Finding:
 
     - ``absolute``, ``relative``: tolerances of numbers. The default is 1e-9 of the value. Two integers must be equal by
       default, because they may be ids.
-    - ``ignore_case``: upper and lower case are equal. ``unordered``: the order of lists does not matter.
+    - ``ignore_case``: case is ignored. ``unordered``: the order of lists does not matter.
     - ``extra``: further keys are allowed. ``ignore``: the value is not compared.
     - ``fields``: maps a JSON pointer to rules for this member and all members below it. ``*`` in a pointer is any item
       of a list.

@@ -85,7 +85,7 @@ class Terms:
         )
 
     def names(self, letter: str) -> bool:
-        """Return whether the problem uses ``letter`` as a name."""
+        """Return whether ``letter`` occurs in the problem as a word of its own, so that it may be a name."""
         return bool(re.search(rf"(?<![A-Za-z]){re.escape(letter)}(?![A-Za-z])", self.problem))
 
 
