@@ -76,7 +76,7 @@ def test_keys_that_another_command_passes_on() -> None:
         ("build provider openai", "settings are written key=value, for example provider=openai"),
         ("build --hydra-help", "has no option --hydra-help"),
         ("build --config-dir", "--config-dir needs a value after it"),
-        ("regenerate runs/x verifier=math", "change them with `bestofn build`"),
+        ("regenerate runs/x verifier=math", "To change them, use `bestofn build`"),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> None:
