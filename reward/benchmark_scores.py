@@ -54,7 +54,10 @@ def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """The margins of one prompt of Ties: the spread of the right scores, and their distance from the wrong scores."""
+    """The margins of one prompt of Ties, a subset of RewardBench 2: spread and distance of the scores.
+
+    The spread is that of the right scores; the distance is from the right scores to the wrong scores.
+    """
 
     among_right: float | None  # highest minus lowest right score; None if there is only one right answer
     above_wrong: float  # lowest right score minus highest wrong score
