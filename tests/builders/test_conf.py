@@ -1,4 +1,4 @@
-"""Every shipped configuration file composes and assembles; nothing is opened and nothing sent."""
+"""Every shipped configuration can be composed, and its objects can be built without opening or sending anything."""
 
 from __future__ import annotations
 

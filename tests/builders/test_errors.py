@@ -1,4 +1,4 @@
-"""Errors that end a command: their message, their exit code, and which of them stop a run."""
+"""Errors that end a command: their message, their exit code, and which errors stop a run."""
 
 from __future__ import annotations
 

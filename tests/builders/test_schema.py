@@ -1,4 +1,4 @@
-"""Queries converted to rows and back: references, on which verdicts depend, come back exactly."""
+"""Queries are converted to rows and back. References come back unchanged, because verdicts depend on them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ CALLS = st.lists(st.fixed_dictionaries({"name": TEXT, "arguments": st.dictionari
 
 
 def there_and_back(reference: Reference) -> Reference:
-    """The reference after a conversion to Arrow and back; it is also valid JSON for the ``grpo`` table."""
+    """Return the reference after a conversion to Arrow and back.
+
+    Assert that it is valid JSON for the ``grpo`` table.
+    """
     row = query_to_row(Query("q", "code", ({"role": "user", "content": "?"},), reference=reference))
     columns = features_from(features()["query"])
     (again,) = from_table(to_table([row], columns), columns)
@@ -50,7 +53,7 @@ def there_and_back(reference: Reference) -> Reference:
 
 
 def typed(value: Any) -> str:
-    """``value`` as text that differs for 1, 1.0 and True, and for -0.0 and 0.0, and is equal for NaN."""
+    """Return ``value`` as text that differs for 1, 1.0 and True and for -0.0 and 0.0, and is equal for every NaN."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{typed(key)}: {typed(item)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):

@@ -16,7 +16,7 @@ from bestofn.builders.run.run_folder import part_of, store_received_part
 
 
 class Killed(BaseException):
-    """Raised where the process would be killed; nothing catches it."""
+    """Raised at the point where the process would be killed. No code catches it."""
 
 
 def config(*more: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def config(*more: str) -> dict[str, Any]:
 
 
 def run(out: Path, *more: str) -> Path:
-    """Run the only shard of a build with these settings into ``out``."""
+    """Run the only shard of a build with these settings in the folder ``out``, and return its part."""
     with pipeline.prepared_run(config(*more), out) as prepared:
         ((number, queries),) = pipeline.shards(prepared.source, 16)
         return pipeline.run_shard(prepared, number, queries)
@@ -38,7 +38,7 @@ def is_finished(out: Path, *more: str) -> bool:
 
 
 def killed_before_the_marker(write_text: Callable[[Path, str], None]) -> Callable[[Path, str], None]:
-    """A version of ``write_text`` under which the process is killed before the marker of a shard is written."""
+    """Return a version of ``write_text`` that raises ``Killed`` instead of writing the marker of a shard."""
 
     def write(path: Path, text: str) -> None:
         if path.parent.name == "shards":
@@ -81,7 +81,7 @@ def test_a_received_part_does_not_get_the_marker_of_the_previous_part(
 
 
 def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a power failure, no marker may exist for a shard whose bytes were not written."""
+    """The bytes of a part are flushed to disk before its marker is written, in case of a power failure."""
     synced: list[tuple[str, int]] = []
     fsync = os.fsync
 
@@ -99,7 +99,7 @@ def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("left", [0, 8, 0.5])
 def test_a_truncated_cache_file_is_written_again(tmp_path: Path, left: float) -> None:
-    """As after a power failure. The completions are in the journal, so nothing is lost with the file."""
+    """A truncated cache file is written again from the journal, and the shard has the same candidates."""
     part = run(tmp_path, "n=2")
     whole = candidates(part)
     part.with_suffix(".json").unlink()

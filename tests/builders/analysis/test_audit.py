@@ -1,4 +1,4 @@
-"""The sample of an audit and the rates that are estimated from it."""
+"""Tests of audits: the sample of verdicts, and the error rates that are estimated from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bestofn.builders.analysis.audit import AuditSample, audit_figures, draw_sam
 
 
 def row(query: int, outcomes: str, split: str = "math") -> dict[str, Any]:
-    """A nested row; one letter per candidate: p (pass), f (fail), a (abstain)."""
+    """Return a nested row with one candidate per letter of ``outcomes``: p (pass), f (fail), a (abstain)."""
     names = {"p": "pass", "f": "fail", "a": "abstain"}
     return {
         "query_id": f"q{query}",
@@ -29,7 +29,7 @@ def rows(count: int) -> Iterator[dict[str, Any]]:
 
 
 def opinions(sample: AuditSample, wrong: Mapping[str, bool]) -> AuditSample:
-    """``sample`` with a second opinion that contradicts the verdicts of the queries in ``wrong``."""
+    """Return ``sample`` with second opinions. They contradict the verdicts of the queries in ``wrong``."""
     marks = {}
     for item in sample.items:
         agrees = not wrong.get(item.row["query_id"], False)
@@ -69,7 +69,10 @@ def test_the_weights_of_an_outcome_add_up_to_one() -> None:
 
 
 def test_rates_hold_for_all_verdicts_although_queries_differ_in_size() -> None:
-    """All fails of queries with four fails are wrong, and no other fail. The rate is the share of wrong fails among all fails."""
+    """The estimated rate is the share of wrong fails among all fails, also if queries have different numbers of fails.
+
+    Here, only the fails of queries with four fails are wrong.
+    """
     queries = [row(number, "ffff" if number % 2 else "fppp") for number in range(2_000)]
     wrong = {one["query_id"]: one["verdicts"][1]["outcome"] == "fail" for one in queries}
     (figures,) = audit_figures(opinions(draw_sample(queries, 600), wrong))

@@ -1,4 +1,4 @@
-"""Two runs joined by query: figures computed by hand, and cases that a plain merge of rows gets wrong."""
+"""Two runs that are joined by query: figures computed by hand, and cases that a plain merge of rows gets wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def run(words: list[str]) -> str:
 
 
 def rows(**outcomes: str) -> list[dict]:
-    """``q1="pf"``: candidate 0 of q1 passed, candidate 1 failed; a abstained, e is an error."""
+    """Return one row per letter: ``q1="pf"`` means that candidate 0 of q1 passed and candidate 1 failed.
+
+    The letter a is an abstention, and e is an error.
+    """
     words = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
     return [
         {
@@ -41,7 +44,7 @@ def rows(**outcomes: str) -> list[dict]:
 
 
 def by_query(table: list[dict]) -> dict[str, QueryOutcome]:
-    """The outcome of each query of some rows."""
+    """Return the outcome of each query in ``table``."""
     groups: dict[str, list[TableRow]] = {}
     for row in table:
         groups.setdefault(row["query_id"], []).append(TableRow(**row))
@@ -86,7 +89,10 @@ def test_a_run_equals_itself() -> None:
 
 
 def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
-    """Adaptive sampling continues while all candidates pass. Of the samples pp|f, only the two fixed ones (pp) count."""
+    """The pass rate leaves out the extra samples of adaptive sampling.
+
+    Of ``ppf`` with two fixed samples, ``pp`` counts.
+    """
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
     rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
     assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))

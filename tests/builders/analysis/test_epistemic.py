@@ -1,4 +1,4 @@
-"""Rates over twenty answers, checked by hand, and the command on a run."""
+"""Epistemic rates over twenty answers, compared with values computed by hand, and the command on a run."""
 
 from __future__ import annotations
 

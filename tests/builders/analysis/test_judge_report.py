@@ -1,4 +1,4 @@
-"""Scripted judges with known biases, and one without bias."""
+"""The judge report finds the known biases of scripted judges, and none in a judge without bias."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bestofn.verifiers.judge_pairwise import PairwiseJudge
 
 
 class ScriptedJudge:
-    """Reads both answers from the prompt and prefers one by ``rule``."""
+    """A judge that reads both answers from the prompt and prefers one by ``rule``."""
 
     name = model = identity = "scripted-judge"
 
@@ -39,7 +39,7 @@ class ScriptedJudge:
 
 
 def pairs(count: int = 60) -> list[tuple[str, str, str]]:
-    """(a, b, label): the correct answer begins with "right"; the lengths are random."""
+    """Return tuples (a, b, label). The correct answer begins with "right", and the lengths are random."""
     rng = random.Random(0)
     made = []
     for _ in range(count):
@@ -96,7 +96,7 @@ def test_an_unreadable_judge_is_not_counted_as_a_tie() -> None:
 
 
 def test_calibration_by_hand() -> None:
-    """Ten verdicts have confidence 0.9, and eight are right: the accuracy is 0.8."""
+    """The figures equal those computed by hand for ten verdicts of confidence 0.9, of which eight are right."""
     labels = [True] * 8 + [False] * 2
     found = calibration_report([True] * 10, [0.9] * 10, labels)
     assert found.accuracy == 0.8
@@ -118,7 +118,10 @@ def test_a_length_biased_pointwise_judge_is_found() -> None:
 
 
 def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
-    """The judge prefers its own model's answer in half of the pairs. The labels prefer both models equally often."""
+    """Self-preference is 0.5 if the judge always prefers its own model's answers in half of the pairs.
+
+    The labels prefer both models equally often.
+    """
     draw = random.Random(2)
     pairs = []
     for number in range(400):
@@ -138,7 +141,10 @@ def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
 
 
 def test_self_preference_of_a_pointwise_judge() -> None:
-    """Own correct answers always pass, those of others half the time; wrong answers do not count."""
+    """Self-preference is 0.5 if the judge passes all its own correct answers and half of the other correct answers.
+
+    Wrong answers do not count.
+    """
     own = [True] * 10 + [False] * 10 + [True] * 5
     labels = [True] * 20 + [False] * 5
     says = [True] * 10 + [True, False] * 5 + [True] * 5

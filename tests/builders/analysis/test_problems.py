@@ -42,7 +42,7 @@ def said(figures: RunFigures) -> str:
 def test_the_advice_for_a_run_without_pairs_fits_its_cause(
     scores: list[float | None], metadata: dict[str, str], remedy: str
 ) -> None:
-    """More samples never help if nothing is scored."""
+    """The advice fits the reason why there are no pairs. It is never a larger ``n`` if nothing is scored."""
     figures = figures_of(query("chat", "aa", scores))
     figures.pairs, figures.metadata = PairFigures(), metadata
     assert remedy in said(figures)
@@ -61,7 +61,10 @@ def test_the_summary_names_what_no_verdict_decides(tmp_path: Path) -> None:
 
 
 def test_equal_scores_are_not_shown(tmp_path: Path) -> None:
-    """``reward=verification`` gives them to all answers without a verdict."""
+    """Scores that are all equal are not shown.
+
+    ``reward=verification`` gives such scores to answers without a verdict.
+    """
     assert "Score by reward" not in headline(figures_of(query("chat", "aa", [0.5, 0.5])), {}, tmp_path)
 
 
@@ -84,7 +87,7 @@ def test_a_length_bias_beyond_60_percent_is_a_problem(longer: int, side: str) ->
     ],
 )
 def test_the_remedy_of_a_length_bias_works_for_the_pairs_of_the_run(provenance: str, longer: int, remedy: str) -> None:
-    """``length_balanced`` needs verdicts: without them it makes no pair at all."""
+    """The remedy fits the source of the pairs: ``length_balanced`` makes no pairs without verdicts."""
     figures = figures_of(query("chat", "aa", [1, 0]))
     figures.pairs = PairFigures()
     figures.pairs.add([PairRecord(0.5, 2 if place < longer else 0, 1, "x", provenance) for place in range(20)])

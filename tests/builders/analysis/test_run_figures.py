@@ -1,4 +1,4 @@
-"""The figures of a run: all points of a curve are over the same candidates of the same queries."""
+"""The figures of a run: all points of a curve count the same candidates of the same queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTCOMES = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
 
 
 def query(split: str, outcomes: str, scores: list[float | None], number: int = 0, explanation: str = "") -> QueryRecord:
-    """One query; ``outcomes`` has one letter per candidate: p(ass), f(ail), a(bstain), e(rror)."""
+    """Return one query. ``outcomes`` has one letter per candidate: p(ass), f(ail), a(bstain), e(rror)."""
     return record_of_rows(
         [
             TableRow(
@@ -43,7 +43,7 @@ def query(split: str, outcomes: str, scores: list[float | None], number: int = 0
 
 
 def figures_of(*queries: QueryRecord) -> RunFigures:
-    """The figures of these queries."""
+    """Return the figures of ``queries``."""
     figures = RunFigures()
     for one in queries:
         figures.add(one)
@@ -51,7 +51,7 @@ def figures_of(*queries: QueryRecord) -> RunFigures:
 
 
 def test_best_of_one_is_pass_at_one() -> None:
-    """Candidates without a conclusive verdict count in neither curve, so both curves start at the same point."""
+    """Candidates without a verdict of pass or fail count in neither curve, so both curves start at the same point."""
     figures = figures_of(
         query("math", "pfff", [0.9, 0.1, 0.2, 0.3]),
         query("math", "ppff", [0.1, 0.2, 0.3, 0.4], 1),
@@ -68,14 +68,14 @@ def test_best_of_one_is_pass_at_one() -> None:
 
 
 def test_the_reward_never_chooses_better_than_pass_at_k_in_the_headline(tmp_path: Path) -> None:
-    """Both columns are over the same queries; a run without rewards has no share."""
+    """The headline compares the reward and pass@k over the same queries. Without rewards, it shows no share."""
     wrong = [query("math", "ff", [0.0, 1.0], number) for number in range(24)]
     assert "  0.0 %\n" in headline(figures_of(*wrong, query("math", "pa", [1.0, 0.0], 24)), {}, tmp_path)
     assert " no rewards\n" in headline(figures_of(query("math", "pf", [None, None])), {}, tmp_path)
 
 
 def test_without_any_verdict_no_rate_is_known() -> None:
-    """A run with only abstentions is not evidence of a rate of 0 %."""
+    """If all verdicts are abstentions, the rates are None and not 0."""
     figures = figures_of(query("math", "aaaa", [None] * 4), query("code", "pfaa", [None] * 4))
     run = to_json(figures)
     for name in ("rate", "rate_interval", "first", "best_of_n", "picked"):
@@ -93,7 +93,7 @@ def test_shares_of_passes() -> None:
 
 
 def test_a_split_with_smaller_pools_names_its_own_k(tmp_path: Path) -> None:
-    """pass@2 is never printed in the column of pass@4 without its name."""
+    """A split with fewer samples shows ``pass@2`` with this name in the column of pass@4."""
     queries = [query("math", "pfff", [1, 0, 0, 0], number) for number in range(30)]
     figures = figures_of(*queries, query("tools", "pfaa", [1, 0, 0, 0]))
     text = page(figures, [], {"queries": 31}, "run")
@@ -133,7 +133,7 @@ def test_the_remedy_of_missing_answers_fits_their_cause(kinds: list[str], remedy
 
 
 def test_queries_of_one_kind_are_one_entry() -> None:
-    """Only the order of the rewards counts, so memory does not grow with the number of queries."""
+    """Queries with equal outcomes and an equal order of rewards share one entry, which saves memory."""
     figures = figures_of(*(query("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)))
     assert [(kind.pool, count) for kind, count in figures.kinds.items()] == [
         (Pool(4, 2, ((1, 0), (1, 0), (2, 2))), 500)
@@ -154,7 +154,7 @@ def test_a_sample_of_pairs_is_uniform() -> None:
 
 
 def test_shards_and_tables_give_the_same_figures(tmp_path: Path) -> None:
-    """The report of an unfinished run reads its shards, all other commands the published tables."""
+    """The figures from the shards of a running build equal those from its published tables."""
     run = write_run(tmp_path / "run", 40)
     described = manifest.read(run)
     of_tables = figures_of_run(run, described)
@@ -231,7 +231,7 @@ def test_the_summary_shows_how_to_load_the_first_table_that_has_rows(tmp_path: P
 
 
 def test_the_costs_of_several_models_are_separate() -> None:
-    """Superseded attempts cost money too. Candidates at temperature 0 are of the first model."""
+    """The costs of each model are separate. They include superseded attempts and greedy candidates."""
     models = [("sample", "strong", 0.5), ("greedy", "strong", 0.25), ("weak", "small", None), ("weak", "small", 0.1)]
     rows = [
         TableRow("q", True, place, arm=arm, model=model, cost_usd=usd, usage_prompt_tokens=10, is_superseded=place == 0)

@@ -15,7 +15,10 @@ from tests.runs import write_run
 
 
 def scored_run(out: Path, *queries: Sequence[float | None], greedy: Sequence[float] = ()) -> Path:
-    """A run without verdicts. Each query has these scores; ``greedy`` adds one greedy candidate per query."""
+    """Write a run without verdicts and return its folder. Each query has the given scores.
+
+    ``greedy`` adds one greedy candidate with this score per query.
+    """
     numbers = iter(range(len(queries)))
 
     def change(row: Row) -> Row:
@@ -54,7 +57,7 @@ def test_the_sweep_over_n_is_unbiased_and_has_time_and_cost(tmp_path: Path) -> N
 
 
 def test_greedy_against_the_best_of_several(tmp_path: Path) -> None:
-    """Document E: mean scores, improvement, share of wins, and the overhead of time."""
+    """Greedy candidates are compared with the best of k: mean scores, wins, ties, and the time overhead."""
     run = scored_run(tmp_path, [0.3, 0.85, 0.4, 0.8, 0.2], [0.1, 0.2, 0.3, 0.4, 0.5], greedy=[0.6, 0.5])
     found = analyze(run, resamples=50, ks=[1, 5, 10])
     assert found["scores"]

@@ -1,4 +1,4 @@
-"""Verdict columns for tables that exist already: ``verify_dataset`` and ``bestofn verify``."""
+"""Verdict columns are added to tables that already exist: ``verify_dataset`` and ``bestofn verify``."""
 
 import json
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""The grammar of the command line: the meaning of the words of a command, and the messages for wrong words."""
+"""The grammar of the command line: the meaning of the words, and the messages for wrong words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_words_of_a_composed_command_become_overrides() -> None:
 
 
 def test_a_path_with_an_equals_sign_is_a_run() -> None:
-    """The folders of a sweep are named after the swept settings."""
+    """A path with ``=``, such as the folder of a sweep's run, is a run and not a setting."""
     paths = ["runs/sweep/n=2,temperature=0.7", "./n=2", "/tmp/n=2"]
     assert parse(COMMANDS["compare"], paths).runs == tuple(paths)
     assert all(
@@ -166,7 +166,7 @@ def test_a_faulty_configuration_folder_is_named(tmp_path: Path) -> None:
 
 
 def refusal(*words: str) -> str:
-    """The message with which a command refuses ``words``."""
+    """Return the message with which a command refuses ``words``."""
     done = run_here(words)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     return done.stderr
@@ -182,7 +182,7 @@ def test_a_near_miss_of_kinds_does_not_measure_every_kind() -> None:
 
 
 def test_a_dry_run_of_a_sweep_succeeds(tmp_path: Path) -> None:
-    """It describes every combination, and reads no run, because none exists."""
+    """A dry run of a sweep describes every combination, although no run exists."""
     words = ["build", "-m", "n=2,3", "dataset.max_queries=1", "provider=scripted", "sandbox=none", "--dry-run"]
     done = run_here(words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Configurations that are composed from kept choices equal those that Hydra composes from the files."""
+"""Configurations composed from cached choices equal those that Hydra composes from the files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    """All keys but the text of all overrides in Hydra's own node, which only sweeps use."""
+    """Return all keys of ``config`` except the text of all overrides in Hydra's own node, which only sweeps use."""
     found = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=False))
     del found["hydra"]["job"]["override_dirname"]
     return found
@@ -36,7 +36,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_kept_choice_gives_what_hydra_gives(command: str) -> None:
-    """The second call uses the kept configuration. A change of the first result changes no other."""
+    """A configuration from the cache equals Hydra's configuration, also if an earlier copy was changed."""
     name, words = COMMANDS[command]
     overrides = hydra_overrides(words)
     expected = composed_once._composed(name, overrides)

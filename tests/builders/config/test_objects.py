@@ -1,4 +1,4 @@
-"""Objects from a configuration: sharing, conversion, and the messages for what is wrong."""
+"""Objects that are built from a configuration: sharing, conversion, and the messages for wrong settings."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_conf_folder_is_found_from_the_package() -> None:
 
 
 def test_new_weights_in_the_folder_of_a_model_are_other_settings(tmp_path: Path) -> None:
-    """The policy and the reward model: a stage with other weights must not reuse its results."""
+    """New weights in the folder of a policy or reward model change the settings, so no stage reuses its old results."""
     (tmp_path / "config.json").write_text("{}")
     nodes = [
         {"_target_": "bestofn.builders.local_model.provider.LocalTransformers", "model": str(tmp_path)},

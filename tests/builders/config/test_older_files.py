@@ -1,4 +1,4 @@
-"""Experiment files of both documented forms are read unchanged."""
+"""Experiment files in both documented older formats are read without changes to the files."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ def test_every_shipped_experiment_composes() -> None:
 def test_a_command_logs_to_the_present_standard_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log handler of an earlier command in the same process may write to a stream that is closed."""
+    """A command logs to the current standard error, even if an earlier log handler has a closed stream."""
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(closed)])

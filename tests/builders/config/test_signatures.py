@@ -1,4 +1,4 @@
-"""The parameters of a constructor, read from its source text and from the imported class, are the same."""
+"""The parameters of a constructor are the same if they are read from its source text or from the imported class."""
 
 from __future__ import annotations
 

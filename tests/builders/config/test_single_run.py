@@ -16,7 +16,7 @@ from tests.commands import run_here
 
 @pytest.fixture(autouse=True)
 def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the configurations that earlier tests of this process leave behind: Hydra's own and the kept choices."""
+    """Clear Hydra's global state and the cached choices that earlier tests of this process leave behind."""
     monkeypatch.setattr(HydraConfig.instance(), "cfg", None)
     composed_once._of_choices.cache_clear()
 

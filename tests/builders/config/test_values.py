@@ -1,4 +1,4 @@
-"""A value outside its limits, or of another type, is refused before anything is sent, and the message names the key."""
+"""A value that is outside its limits or has a wrong type is refused before any request. The message names the key."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Library:
         return token_ids(iter(parts), self._special, lambda text: self.encoding.encode(text, disallowed_special=()))
 
     def rendered(self, messages: Sequence[Message]) -> list[int]:
-        """Return the token ids of ``messages`` as the library renders them, with all thinking."""
+        """Return the token ids of ``messages`` as the library renders them, including all thinking."""
         config = RenderConversationConfig(auto_drop_analysis=False)
         return self.encoding.render_conversation(Conversation.from_messages(messages), config=config)
 

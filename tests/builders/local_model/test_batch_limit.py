@@ -5,7 +5,10 @@ from bestofn.builders.local_model.batch_limit import BatchLimit
 
 
 def batches_for(limit: BatchLimit, answers: int, fits: int) -> tuple[int, int]:
-    """Run ``answers`` in batches if ``fits`` of them fit into memory. Return the batches, and how often memory ran out."""
+    """Process ``answers`` in batches of which ``fits`` answers fit into memory.
+
+    Return the number of batches, and how often memory ran out.
+    """
     batches = out_of_memory = 0
     while answers > 0:
         size = min(limit.rows, answers)

@@ -1,4 +1,4 @@
-"""The rule of what may be taught, and where its settings come from."""
+"""The rule which candidates may be taught, and where its settings come from."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def broken(arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("arguments", ['{"city": ', "[1]", "NaN", '{"a": NaN}', "[" * 3000])
 def test_a_trace_with_an_unreadable_call_is_not_taught(arguments: str) -> None:
-    """The model corrected its call later. A table could not repeat the first one without inventing arguments."""
+    """A trace with an unreadable tool call is not taught, even if the model corrects the call later."""
     talk = (
         {"role": "assistant", "content": "", "tool_calls": [broken(arguments)]},
         {"role": "tool", "tool_call_id": "c", "content": "error: the arguments are not JSON"},
@@ -82,7 +82,7 @@ def test_an_empty_final_answer_is_not_taught() -> None:
 
 
 def trace(first: str, second: str) -> tuple[dict[str, Any], ...]:
-    """Two calls with these ids, their results, and an answer."""
+    """Return a trace of two calls with the ids ``first`` and ``second``, their results, and an answer."""
     calls = [{**CALL, "id": first}, {**CALL, "id": second}]
     results = [{"role": "tool", "tool_call_id": call["id"], "content": str(place)} for place, call in enumerate(calls)]
     return ({"role": "assistant", "content": "", "tool_calls": calls}, *results, ANSWER)

@@ -1,4 +1,4 @@
-"""Pairs by score and by model: who is paired, what is refused, and what the tables and the stage say about them."""
+"""Pairs by score and by model: which candidates are paired, which are refused, and what the tables report."""
 
 from __future__ import annotations
 
@@ -147,7 +147,10 @@ def test_a_verified_answer_is_taught_before_a_better_score() -> None:
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_reward_model_rows_have_all_margins_or_none(tmp_path: Path, *, complete: bool) -> None:
-    """RewardTrainer adds the column to its loss; a null or a negative margin would stop or reverse it."""
+    """The table ``reward_model`` has the column ``margin`` only if every pair has a margin.
+
+    TRL's trainer adds the column to its loss, and a null would stop it.
+    """
     judged = [one(0, "a", 0.9, "pass"), one(1, "b", 0.2, "fail")]
     rows = [
         staged(judged, length_balanced),
@@ -162,7 +165,10 @@ def test_reward_model_rows_have_all_margins_or_none(tmp_path: Path, *, complete:
 
 
 def test_length_balanced_is_balanced_although_right_answers_are_longer() -> None:
-    """In most queries every pass is longer than every fail. Such queries give no pair."""
+    """The chosen candidates are longer in half of the pairs, although most passes are longer than the fails.
+
+    Queries in which every pass is longer than every fail give no pair.
+    """
     longer = shorter = 0
     for number in range(600):
         sizes = (9, 8, 3, 2) if number % 3 else (9, 4, 6, 5)  # two passes, two fails
@@ -188,7 +194,7 @@ STRATEGIES = (by.by_score, by.best_vs_random_by_score, by.west_of_n, by.max_min_
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.__name__)
 @pytest.mark.parametrize("spaces", [" ", "  "])
 def test_the_verdict_on_an_equal_answer_decides_before_the_score(strategy: Any, spaces: str) -> None:
-    """The verifier decided on one copy of the text and abstained on the other."""
+    """A verdict on one copy of an answer also decides about its copies on which the verifier abstained."""
     copy = LAB[1].replace(" ", spaces)
     assert sides(strategy([one(0, LAB[1], 1, "pass"), one(1, copy, 2), one(2, LAB[3], 9)])) == []
     assert sides(strategy([one(0, LAB[1], 1, "fail"), one(1, copy, 9), one(2, LAB[3], 8)])) == [(2, 0, 7)]

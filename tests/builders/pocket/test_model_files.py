@@ -1,4 +1,4 @@
-"""The files of a model: a folder without a model is named with what it has."""
+"""The files of a model: the error for a folder without a model lists what the folder has."""
 
 from pathlib import Path
 

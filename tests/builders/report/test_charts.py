@@ -1,4 +1,4 @@
-"""The charts of the report: outliers of histograms, and the marks and the scale of curves."""
+"""The charts of the report: outliers of histograms, and the tick marks and scales of curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coloured source code: the text stays the same, and nothing in it becomes a tag."""
+"""Coloured source code: the text stays the same, and nothing in it becomes an HTML tag."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIECES = ["'", '"', '"""', "`", "\\", "\n", "/*", "*/", "#", "//", "--", "<", "&
 
 
 def marked(code: str, language: str) -> list[tuple[str, str]]:
-    """The coloured tokens as (class, text)."""
+    """Return the coloured tokens as (class, text)."""
     return [
         (kind, html.unescape(text))
         for kind, text in re.findall(r'<span class="(\w)">(.*?)</span>', coloured(code, language), re.DOTALL)

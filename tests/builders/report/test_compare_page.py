@@ -1,4 +1,4 @@
-"""Two runs on one page: the order of their rows, and their names."""
+"""The page that compares two runs: the order of its rows, and the names of the runs."""
 
 from __future__ import annotations
 

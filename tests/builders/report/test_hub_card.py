@@ -1,4 +1,4 @@
-"""The dataset card says what is in the upload, how it was made, and what it does not show."""
+"""The dataset card describes the content of the upload, how it was made, and its limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STARTER = {"_target_": "bestofn.builders.sources.starter.Starter", "license": "m
 
 
 def card_of(run: Path, change: Callable[[dict[str, Any]], object] = lambda described: None) -> str:
-    """The card of the run after ``change`` of its manifest."""
+    """Return the card of the run after ``change`` was applied to its manifest."""
     described = manifest.read(run)
     change(described)
     files = {path.relative_to(run).as_posix(): path for path in run.glob("*/*.parquet") if path.parent.name != "shards"}

@@ -55,7 +55,7 @@ def test_nothing_a_model_wrote_becomes_a_tag(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\\[ ", "\\( ", "\\[ a \n", "\\boxed{", "```", "$$ ", "**a ", "`"])
 def test_the_work_is_linear_in_what_is_never_closed(text: str) -> None:
-    """A model that repeats itself must not delay the report: eight times the text takes about eight times the work."""
+    """The processing time of repeated unclosed marks grows linearly with the length of the text."""
 
     def work(count: int) -> float:
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""One stage over one shard: order, cache, and errors that stop the run."""
+"""One stage over one shard: order of the rows, cache, and errors that stop the run."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from bestofn.builders.run.apply_stage import apply_stage
 
 
 class Doubled:
-    """Adds ``double``; the first row is slow, and all maps share a lock that would fail in another event loop."""
+    """A stage that adds ``double``. Its first row is slow. Its lock fails if rows run in different event loops."""
 
     name = "double"
     adds = {"double": Value("int64")}

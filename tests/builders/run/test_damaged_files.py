@@ -1,4 +1,4 @@
-"""Damage to the files of a finished and of a half-finished run: it is refused clearly or repaired, never used as data.
+"""Damaged files of a finished or half-finished run are refused with a clear error or repaired, and never used as data.
 
 After each damage, every command that reads the run either gives the figures of the undamaged run or raises a
 ``BestofnError`` that names the file. The same build, after ``doctor`` if the journal is damaged, makes the same dataset.
@@ -54,7 +54,7 @@ def config(data: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
 
 
 class Built:
-    """A finished and a half-finished run of the same build, and the server that they requested samples from."""
+    """A finished and a half-finished run of the same build, and the server to which they sent their requests."""
 
     def __init__(self, folder: Path, server: OpenAIServer) -> None:
         self.folder, self.server = folder, server
@@ -101,7 +101,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def flipped(share: float) -> Callable[[Path], None]:
-    """Flip all bits of one byte, at ``share`` of the file."""
+    """Return a function that flips all bits of one byte of a file, at the position ``share`` of its size."""
 
     def damage(file: Path) -> None:
         content = bytearray(file.read_bytes())
@@ -127,7 +127,7 @@ def replaced(content: bytes) -> Callable[[Path], None]:
 
 
 def swapped(other: str) -> Callable[[Path], None]:
-    """Put the content of another file of the same folder in the place of the file."""
+    """Return a function that replaces the content of a file by that of the file ``other`` in the same folder."""
 
     def damage(file: Path) -> None:
         shutil.copy2(file.parent / other, file)
@@ -172,7 +172,7 @@ CASES = [
 
 
 def damaged(built: Built, tmp_path: Path, run: str, file: str, name: str) -> Path:
-    """Copy a run to ``tmp_path`` and damage one file of the copy."""
+    """Copy a run to ``tmp_path``, damage one file of the copy, and return the copy."""
     out = tmp_path / "run"
     shutil.copytree(built.folder / run, out)
     path = out / file
@@ -184,7 +184,7 @@ def damaged(built: Built, tmp_path: Path, run: str, file: str, name: str) -> Pat
 
 
 def read_everything(built: Built, out: Path) -> None:
-    """Each reader gives the right figures or a clear error."""
+    """Assert that each reader of ``out`` gives the right figures or raises a clear error."""
     readers: list[Callable[[], object]] = [
         lambda: figures(out),
         lambda: sum(1 for _ in shards.nested(shards.parts_of(out))) and built.figures,

@@ -1,4 +1,4 @@
-"""The same command sends failed requests again, and no other request."""
+"""The same command sends failed requests again, and no other requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints: which changes of the settings keep them equal, and which change them."""
+"""Fingerprints: which changes of settings change them, and which do not."""
 
 from bestofn.builders.run.fingerprints import fingerprint, stage_fingerprints
 

@@ -1,4 +1,4 @@
-"""Messages and checks before money is spent: references, verifiers, judges, rewards, the estimate, the preview."""
+"""Messages and checks before any money is spent: references, verifiers, judges, rewards, cost estimate and preview."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def words(tmp_path: Path, server: OpenAIServer, rows: Rows, *more: str) -> list[
 
 
 def judged(question: str, seed: int) -> str:
-    """An answer to a sum, or a verdict if the prompt asks for one."""
+    """Return an answer to a sum, or a judge's verdict if the prompt asks for one."""
     return (
         '{"reasoning": "r", "equivalent": true, "confidence": 0.9}' if "reasoning" in question else sums(question, seed)
     )

@@ -1,4 +1,4 @@
-"""Tables that grow while shards are completed equal those that are written at the end."""
+"""Tables that are written while shards are completed equal those that are written at the end."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ DESCRIBED = {"config": {"n": 4}, "updated_at": "now"}
 
 
 def parts_in(out: Path, nested: list[dict[str, Any]]) -> list[Path]:
-    """The parts of three shards with the rows ``nested``."""
+    """Write the rows ``nested`` as three shards, and return their parts."""
     parts = [part_of(out, number) for number in range(3)]
     for number, part in enumerate(parts):
         write_shard(part, nested[number::3])
@@ -25,7 +25,7 @@ def parts_in(out: Path, nested: list[dict[str, Any]]) -> list[Path]:
 
 
 def tables(out: Path) -> dict[str, Any]:
-    """Path -> content of each published file, with its schema."""
+    """Return path -> content and schema of each published file."""
     files = (file for name in VIEWS for file in parquet_files.table_files(out / name))
     return {file.relative_to(out).as_posix(): (pq.read_table(file), pq.read_schema(file).metadata) for file in files}
 

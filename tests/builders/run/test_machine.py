@@ -1,4 +1,4 @@
-"""The checks of the machine: each missing part is named with its remedy, and no credential is shown."""
+"""The checks of the machine: each missing part is reported with its remedy, and no credential is shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """A function that makes a command with a shell script. No other command is in the path."""
+    """Return a function that creates a command from a shell script. The path has no other commands."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def make(name: str, script: str) -> None:

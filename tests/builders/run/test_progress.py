@@ -1,4 +1,4 @@
-"""The progress that a build shows: lines, a table in the terminal, and HTML in a notebook."""
+"""The progress of a build: lines of text, a table in the terminal, and HTML in a notebook."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ANSWERS = [["1", "Surely it is 2.", "2"], ["4", "The answer is 5, I think, or 6.
 
 
 def build(folder: Path, *more: str) -> list[Any]:
-    """Build with two shards from recorded answers, and return the scores with their parts."""
+    """Build from recorded answers in two shards. Return the scores with their parts."""
     rows = [
         {"question": f"{n} + {n}?", "answer": str(2 * n), "candidates": texts} for n, texts in enumerate(ANSWERS, 1)
     ]

@@ -1,4 +1,4 @@
-"""One process writes to a run folder at a time; the others say who works there."""
+"""Only one process writes to a run folder at a time. Other processes get a message that names it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HOLDS = textwrap.dedent("""
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that works in the folder ``tmp_path / "run"``."""
+    """Yield another process that works in the folder ``tmp_path / "run"``."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True
     ) as one:

@@ -1,4 +1,4 @@
-"""Runs with other datasets or models have other folders, and never replace each other's data silently."""
+"""Runs with different datasets or models have different folders, and never replace each other's data silently."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TIMINGS = ("seconds", "at")
 
 
 def config_of(folder: Path, *words: str) -> dict[str, Any]:
-    """A build with shards of five queries, whose answers are scripted."""
+    """Return the configuration of a build with scripted answers and shards of five queries."""
     data = folder / "sums.jsonl"
     lines = [{"id": f"q{i}", "question": f"What is {i} + 0?", "answer": str(i)} for i in range(QUERIES)]
     data.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -29,7 +29,7 @@ def config_of(folder: Path, *words: str) -> dict[str, Any]:
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
-    """The nested rows of a run without their timings."""
+    """Return the nested rows of a run without their timings."""
     rows = list(shards.nested(shards.parts_of(out)))
     for row in rows:
         for one in (*row["candidates"], *row["verdicts"]):
@@ -40,7 +40,7 @@ def rows_of(out: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The rows of a build in one process."""
+    """Return the rows of a build that runs in one process."""
     folder = tmp_path_factory.mktemp("whole")
     LocalExecutor().run(config_of(folder), folder / "run")
     return rows_of(folder / "run")

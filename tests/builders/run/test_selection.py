@@ -1,4 +1,4 @@
-"""The language of ``where=…``."""
+"""The expressions of ``where=…``, which select candidates."""
 
 import pytest
 
@@ -7,7 +7,10 @@ from bestofn.builders.run.selection import condition, selected_positions
 
 
 def row(split: str = "math", **candidates) -> dict:
-    """A row with one candidate per ``word=(outcome, changes)``."""
+    """Return a row with one candidate per keyword argument, whose value is (outcome, changes of the candidate).
+
+    The candidate of the argument ``no`` is marked as a refusal.
+    """
     plain = {"error": "", "stop_reason": "stop", "model": "m", "arm": "sample", "variant": ""}
     response = {"messages": [{"role": "assistant", "content": "x"}]}
     return {

@@ -1,4 +1,4 @@
-"""A build holds the lock of its folder, and a second build there changes and sends nothing."""
+"""A build holds the lock of its folder. A second build there changes nothing and sends nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest states what all commands on a run have spent, including killed ones."""
+"""The manifest records the costs of all commands on a run, including killed commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of ``builders.run.table_settings``: each setting of the published tables comes from the run."""
+"""Each setting of the published tables comes from the configuration of the run."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_sizes_recover_from_a_token_limit() -> None:
 
 
 class Service:
-    """A ``Submitter`` that answers each job after 3 ms. A reply costs ``share`` of its estimated cost."""
+    """A ``Submitter`` that answers each job after 3 ms. A reply costs its estimated cost multiplied by ``share``."""
 
     def __init__(self, ledger: Ledger, share: float, answers: bool = True) -> None:
         self.jobs: list[int] = []
@@ -102,7 +102,7 @@ def request(name: str) -> BatchRequest:
 def jobs_within(budget: float, waves: Sequence[int], share: float = 1.0) -> Service:
     """Queue ``waves`` of requests with an expected cost of 1 dollar each, 2 ms apart.
 
-    Returns the service, which lists the sizes of the jobs, once each request is submitted or has failed.
+    Wait until each request is submitted or has failed. Return the service, which lists the sizes of the jobs.
     """
     ledger = Ledger(budget_usd=budget)
 

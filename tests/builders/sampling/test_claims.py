@@ -1,4 +1,4 @@
-"""Two processes that share a journal pay for no sample twice, and have one budget.
+"""Two processes that share a journal pay for no sample twice, and share one budget.
 
 Two ``Journal`` objects for one file behave like two processes: each is an owner with its own connection and claims.
 """
@@ -42,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def process(path: Path, provider: Scripted, ledger: Ledger | None = None) -> AsyncIterator[JournaledSampler]:
-    """Yield an open sampler with its own journal object, as another process would have it."""
+    """Yield an open sampler with a journal object of its own, as a separate process has it."""
     journal = Journal(path)
     draws = sampler(provider, journal, ledger or Ledger())
     async with journal, draws:
@@ -138,7 +138,7 @@ def test_a_sample_whose_request_failed_is_requested_by_the_process_that_waits(tm
 
 @pytest.mark.parametrize("seed", range(6))
 def test_processes_with_overlapping_work_request_each_sample_once(tmp_path: Path, seed: int) -> None:
-    """No completion is paid for twice, even if processes start and end at different moments."""
+    """Each sample is paid for once, even if processes start and end at different moments."""
     draw = random.Random(seed)
 
     async def work(most: int) -> None:

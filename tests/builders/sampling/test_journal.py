@@ -217,7 +217,7 @@ def test_a_full_disk_stops_with_a_message_and_loses_nothing(tmp_path) -> None:
 
 
 def test_what_was_returned_survives_kill_9(tmp_path) -> None:
-    """After a process was killed while it was writing, the journal contains every reply whose write had returned."""
+    """After a process is killed while it writes, the journal contains every reply whose write had finished."""
     path = tmp_path / "j.sqlite"
     program = textwrap.dedent("""
         import asyncio, os, sys
@@ -280,7 +280,7 @@ def test_one_that_cannot_be_kept_takes_no_other_with_it_and_stops_the_run(tmp_pa
 
 @pytest.fixture
 def locked(tmp_path, monkeypatch):
-    """Return the path of a journal, and a second connection that locks the file, as VACUUM does."""
+    """Yield the path of a journal that another connection locks, as VACUUM does, and this connection."""
     monkeypatch.setattr(journal_file, "BUSY_S", 0.02)
     path = tmp_path / "j.sqlite"
     Journal(path).open().close()

@@ -1,4 +1,4 @@
-"""The quick check of a stored reply agrees with the attempt to read the reply."""
+"""The quick check of a stored reply gives the same result as an attempt to read the reply."""
 
 import zlib
 

@@ -25,7 +25,10 @@ from tests.virtual_time import run_virtually
 
 
 class Service:
-    """A service that counts its requests in flight. The first calls raise ``faults`` in order; later calls succeed."""
+    """A service that counts its requests in flight.
+
+    Its first calls raise ``faults`` in order, and later calls succeed.
+    """
 
     def __init__(self, *faults: Exception, seconds: float = 0.0) -> None:
         self.faults = list(faults)

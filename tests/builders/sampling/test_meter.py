@@ -21,14 +21,14 @@ TEXT = {"role": "assistant", "content": "2"}
 
 
 def paid(key: bytes, usd: float | None) -> Completion:
-    """Record the cost of a new sample as a sampler does, and return the completion."""
+    """Record the cost of a new sample, as a sampler does, and return the completion."""
     completion = Completion(TEXT, "m", cost_usd=usd)
     record_costs(key, 0, {0: completion})
     return completion
 
 
 class JudgeOfText:
-    """A judge that draws one sample per distinct answer, because equal requests come from the journal."""
+    """A judge that sends one request per distinct answer, because equal requests are cache hits."""
 
     name = "judge"
 

@@ -1,4 +1,4 @@
-"""After a server got a new address, the run stops before it pays again, and the stored answers can be adopted."""
+"""If a server has a new address, the run stops before it pays again, and the stored answers can be adopted."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_other_models_and_requests_are_not_taken_for_a_moved_server(tmp_path: Pa
 
 
 def test_a_new_attempt_on_another_server_is_no_moved_server(tmp_path: Path) -> None:
-    """``bestofn regenerate`` with another server requests the new attempts there, and does not stop."""
+    """A new attempt may use another server: ``bestofn regenerate`` requests it there and does not stop."""
     path = tmp_path / "journal.sqlite"
     with WireServer(lambda sent: Answer(GOOD)) as old, WireServer(lambda sent: Answer(GOOD)) as new:
         draw(path, old.url)

@@ -19,7 +19,7 @@ Clock = Callable[[], float]
 
 
 class Service:
-    """A service that answers after ``seconds``, except from the time ``down`` to the time ``up``.
+    """A service that answers after ``seconds``, except between the times ``down`` and ``up``.
 
     Requests in this time raise the error that ``fault`` returns. Requests in flight at the time ``down`` lose the
     connection.

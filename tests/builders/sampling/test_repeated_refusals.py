@@ -1,4 +1,4 @@
-"""Refusals that an earlier run has already got do not stop the next run."""
+"""Refusals that an earlier run already received do not stop the next run."""
 
 from __future__ import annotations
 

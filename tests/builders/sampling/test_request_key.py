@@ -1,6 +1,6 @@
-"""The JSON of a request and its journal key have the stored values.
+"""The JSON of a request and its journal key do not change between versions: they equal the values stored here.
 
-If one of these values changed, no journal entry would be found, and all samples would be requested and paid for again.
+If one of them changed, no journal entry would be found, and all samples would be requested and paid for again.
 """
 
 import pytest

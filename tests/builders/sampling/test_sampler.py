@@ -36,7 +36,10 @@ def told_by_seed(request: Request, seed: int) -> str:
 
 
 def use(tmp_path, provider, work, **ledger):
-    """Run ``work(sampler, ledger)`` with a journal in ``tmp_path``. ``ledger`` are the arguments of the ledger."""
+    """Open a sampler with a journal in ``tmp_path`` and run ``work(sampler, ledger)``.
+
+    Other arguments are for the ledger.
+    """
 
     async def run():
         journal, book = Journal(tmp_path / "j.sqlite"), Ledger(**ledger)
@@ -118,7 +121,7 @@ def test_concurrent_asks_for_one_name_are_one_request(tmp_path) -> None:
 
 
 class Short(Scripted):
-    """A provider that returns at most ``most`` of the n requested completions, as a server that ignores n does."""
+    """A provider that returns at most ``most`` completions per request, like a server that ignores n."""
 
     most = 1
 
@@ -375,7 +378,7 @@ def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
 
 
 class Replying(OpenAIChat):
-    """A provider that returns ``bodies`` in order, and then the last one again and again."""
+    """A provider that returns ``bodies`` in order, and then always the last one."""
 
     def __init__(self, model: str, *bodies: object, retries: int = 6) -> None:
         super().__init__(model=model, base_url="http://service.test/v1", limits=RateLimits(retries=retries), free=False)

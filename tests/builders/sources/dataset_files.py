@@ -1,4 +1,4 @@
-"""Files of datasets as the tests of the sources write them."""
+"""Functions that write dataset files for the tests of the sources."""
 
 from __future__ import annotations
 

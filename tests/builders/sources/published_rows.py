@@ -1,4 +1,4 @@
-"""Rows of published datasets with tools, tests or preferences, and what their mappings read from each first row."""
+"""Rows of published datasets with tools, tests or preferences, and what their mappings must read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of BFCL are read as they are published."""
+"""The files of BFCL are read in their published format."""
 
 from __future__ import annotations
 

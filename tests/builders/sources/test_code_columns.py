@@ -17,7 +17,7 @@ CHECK = "def check(candidate):\n    assert candidate(1) == 2"
 
 
 def source(folder: Path, names: Sequence[str], **settings: str) -> Mapped:
-    """Return a source with one row per name. The column ``name`` has the name of the function."""
+    """Return a source with one row per name in ``names``. The column ``name`` holds it."""
     rows = folder / "rows.jsonl"
     lines = [{"id": str(i), "question": f"Write f{i}.", "tests": CHECK, "name": name} for i, name in enumerate(names)]
     rows.write_text("\n".join(map(json.dumps, lines)))
@@ -30,7 +30,7 @@ def test_a_missing_setting_is_an_error_at_the_first_row(tmp_path: Path) -> None:
 
 
 def test_rows_without_an_entry_point_are_left_out_and_counted(tmp_path: Path) -> None:
-    """A run must not stop at such a row, because it may have paid for answers to earlier rows."""
+    """Rows without a valid entry point are skipped and counted, and do not stop the run."""
     found = source(tmp_path, ["", "f", " ", "g", "f("], entry_point="name")
     assert [query.id for query in found] == ["1", "3"]
     assert found.skipped == {NO_ENTRY_POINT: 3}

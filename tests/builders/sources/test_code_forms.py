@@ -1,4 +1,4 @@
-"""Calls and their results in the encodings of APPS, TACO and LiveCodeBench, judged as those datasets judge them."""
+"""Calls and results in the formats of APPS, TACO and LiveCodeBench are judged as those datasets judge them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_tests_of_any_shape_never_raise(form: str, found: Any) -> None:
     ],
 )
 def test_a_case_without_a_result_is_left_out(form: str, found: Any) -> None:
-    """It would become the text "None", which no right program prints."""
+    """A test case without a result is left out. Otherwise it would expect the text "None"."""
     assert code_tests(found, form, "python", "", "", None).cases == ({"stdin": "1", "stdout": "1"},)
 
 

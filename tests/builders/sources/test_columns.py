@@ -1,4 +1,4 @@
-"""Values taken from a text: tool calls and lists."""
+"""Tool calls and lists are parsed from the text of a column."""
 
 from __future__ import annotations
 

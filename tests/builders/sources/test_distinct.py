@@ -1,4 +1,4 @@
-"""Distinct queries have distinct ids, and each query either passes or is counted."""
+"""Distinct queries have distinct ids. Each query is either yielded or counted as dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON and CSV files are read as they are written, row by row, in constant memory."""
+"""JSON and CSV files are read row by row, with unchanged values and in constant memory."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ NESTED = st.recursive(ATOMS, lambda inner: st.lists(inner).map(lambda parts: "{"
 @pytest.mark.slow
 @given(st.lists(NESTED).map("".join).filter(lambda text: not text.endswith("\\")))
 def test_what_is_in_balanced_braces_is_the_answer(text: str) -> None:
-    """The math verifier reads the same box. A backslash at the end of a part may escape the next brace."""
+    """The text between balanced braces is the final answer, and the math verifier reads the same text."""
     read = group("{" + text + "} end", 0)
     assert read
     assert last_boxed("\\boxed{" + text + "} end") == (read.text.strip() if read.closed else None)

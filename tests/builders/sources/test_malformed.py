@@ -1,4 +1,4 @@
-"""Malformed, unsolvable and vague problems: each corruption, its labels, and that it is deterministic."""
+"""Malformed, unsolvable and vague problems: each corruption has its labels and is deterministic."""
 
 from __future__ import annotations
 

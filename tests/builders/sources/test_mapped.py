@@ -1,4 +1,4 @@
-"""Groups and reference answers of a mapping."""
+"""The groups and the reference answers that a mapping reads."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_texts_in_json_are_the_answers(tmp_path_factory: pytest.TempPathFactory,
 
 @pytest.mark.parametrize("empty", [float("nan"), "", " ", [""]])
 def test_a_missing_answer_is_no_reference(tmp_path: Path, empty: Any) -> None:
-    """pandas writes a missing value as NaN, which no answer equals."""
+    """A missing answer gives no reference, also if it is NaN, which pandas writes for missing values."""
     found = reference(tmp_path, answer=empty)
     assert (found.answer, found.source) == (None, "none")
 

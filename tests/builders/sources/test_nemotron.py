@@ -1,4 +1,4 @@
-"""Nemotron: each split comes from the version that has it."""
+"""Nemotron: each split is read from the version of the dataset that has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts given as "-": question and tests come from tables in the form of the four origins."""
+"""If a prompt is "-", its question and tests are read from tables in the formats of the four original datasets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FORCES = [
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """The four tables on disk, each in a different layout."""
+    """Write the four tables, each in a different layout, and return their paths by name."""
     DatasetDict({"train": Dataset.from_list(TACO)}).save_to_disk(str(folder / "taco"))
     (folder / "apps").mkdir()
     Dataset.from_list(APPS).to_parquet(folder / "apps" / "test-00000-of-00001.parquet")
@@ -195,7 +195,7 @@ def test_a_question_that_is_there_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_problem_that_reads_a_file_has_no_tests_of_standard_input(tmp_path: Path) -> None:
-    """A right program reads input.txt and would fail every test."""
+    """A problem whose programs read a file gets no tests, because its right programs ignore standard input."""
     assert codeforces_tests({**FORCES[0], "input_mode": "file"}) == []
     assert codeforces_tests({**FORCES[0], "input_mode": "stdio"}) == codeforces_tests(FORCES[0]) != []
     found = [CONTESTS[0] | {"input_file": name, "output_file": name} for name in ("", "b.txt")]
@@ -211,7 +211,7 @@ def test_a_problem_that_reads_a_file_has_no_tests_of_standard_input(tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_rows_are_counted_over_the_files_of_a_split_in_their_order(tmp_path: Path, kind: str) -> None:
-    """part-10 comes after part-2. In alphabetical order, a row would get another problem's tests."""
+    """Rows are numbered over the files of a split in numeric order, so that file 2 comes before file 10."""
     for number in range(12):
         row = {"question": f"Question {number}", "starter_code": "", "input_output": json.dumps(IO)}
         if kind == "jsonl":

@@ -1,4 +1,4 @@
-"""LiveCodeBench's packed tests are read without running a pickle."""
+"""LiveCodeBench's packed tests are decoded without executing their pickle."""
 
 from __future__ import annotations
 

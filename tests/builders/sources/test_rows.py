@@ -1,4 +1,4 @@
-"""The files of a local folder that are read for a split."""
+"""Which files of a local folder are read for a split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bestofn.builders.sources.rows import rows, table
 
 
 def folder(path: Path, names: Sequence[str]) -> Path:
-    """A folder with a file per name, whose only row has the name."""
+    """Write one file per name in ``names``. Its only row holds the name."""
     for name in names:
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)

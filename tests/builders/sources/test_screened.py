@@ -1,4 +1,4 @@
-"""Decontamination and deduplication: planted overlaps are removed, and other prompts remain."""
+"""Decontamination and deduplication remove planted overlaps and keep all other prompts."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_each_held_out_set_must_give_prompts(tmp_path: Path) -> None:
 
 
 def test_held_out_prompts_of_one_id_are_all_kept_apart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Some test sets number their rows again in each subject."""
+    """All held-out prompts are screened, even if several of them have the same id."""
     rows = [{"id": 1, "question": "Say one."}, {"id": 1, "question": "Say two."}, {"id": 2, "question": None}]
     (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = Screened(Listed(["Say two.", "Say three."]), held_out=[str(tmp_path / "held.jsonl")])

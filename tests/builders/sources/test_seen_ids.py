@@ -1,4 +1,4 @@
-"""Seen ids behave like a set and take a tenth of its memory."""
+"""``SeenIds`` behaves like a set and needs a tenth of its memory."""
 
 from __future__ import annotations
 

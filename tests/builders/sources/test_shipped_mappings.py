@@ -19,7 +19,7 @@ from tests.builders.sources.published_rows import HERMES_CALLS, PUBLISHED, TOOLA
 
 
 def shipped(name: str, path: Path, *more: str) -> list[Query]:
-    """The queries that conf/dataset/<name>.yaml reads from a local file."""
+    """Return the queries that conf/dataset/<name>.yaml reads from a local file."""
     config = compose(
         [f"dataset={name}", f"dataset.path={path}", "dataset.format=jsonl", "provider=scripted", "sandbox=none", *more]
     )

@@ -1,4 +1,4 @@
-"""The starter set: its content, its disjoint parts, and its references."""
+"""The dataset ``starter``: its content, its disjoint parts, and its references."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_says_what_is_wrong(settings: dict[str, Any]) -> None:
 
 
 def test_every_task_is_in_exactly_one_part() -> None:
-    """The part is a function of the task's content, and a stream yields only tasks of that part."""
+    """A stream of tasks of one part yields only tasks of this part."""
     for part in PARTS:
         for task in islice(tasks(part, seed=3), 500):
             assert task.part == part

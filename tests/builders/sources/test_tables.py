@@ -1,4 +1,4 @@
-"""Rows of every file format become queries with stable ids; rows that are left out are counted."""
+"""Rows of every file format become queries with stable ids. Skipped rows are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of usual datasets are found without settings, or refused with a message."""
+"""Columns with usual names are found without settings, or refused with a message."""
 
 from __future__ import annotations
 

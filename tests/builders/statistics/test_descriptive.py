@@ -1,4 +1,4 @@
-"""Merged moments and the length bias equal those of all values together."""
+"""Moments and length biases that are merged from parts equal those of all values together."""
 
 from __future__ import annotations
 

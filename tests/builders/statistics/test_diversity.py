@@ -1,4 +1,4 @@
-"""Diversity measures against known values."""
+"""Diversity measures are compared with known values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_texts_with_nothing_in_common() -> None:
 
 
 def test_vendi_of_two_half_alike() -> None:
-    """Eigenvalues of [[1, ½], [½, 1]]/2 are ¾ and ¼."""
+    """The Vendi score of two texts with similarity ½ follows from the eigenvalues ¾ and ¼ of [[1, ½], [½, 1]]/2."""
     expected = math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25)))
     assert d.vendi_score(np.array([[1, 0.5], [0.5, 1]])) == pytest.approx(expected)
 
 
 def test_bleu_by_hand() -> None:
-    """ "a b c d" against "a b c e": precisions 3/4, 2/3, so BLEU-2 is their geometric mean."""
+    """For "a b c d" and "a b c e", the precisions are 3/4 and 2/3, and BLEU-2 is their geometric mean."""
     assert d.self_bleu(["a b c d", "a b c e"], n=2) == pytest.approx(math.sqrt(3 / 4 * 2 / 3))
 
 

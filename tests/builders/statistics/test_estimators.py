@@ -1,4 +1,4 @@
-"""Best-of-N estimators against published vectors and brute force."""
+"""Best-of-N estimators are compared with published values and with brute force."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from bestofn.builders.statistics import intervals
 
 
 def test_bootstrap_has_its_nominal_coverage() -> None:
-    """For queries of very different difficulty, the interval of the mean contains the true mean in about 95 % of trials."""
+    """The 95 % interval contains the true mean in about 95 % of trials, for queries of very different difficulty."""
     rng = np.random.default_rng(0)
     inside = 0
     for trial in range(200):
@@ -37,7 +37,7 @@ def test_many_rows_are_resampled_in_groups_with_the_same_spread() -> None:
 
 
 def test_same_values_give_same_interval_in_any_order() -> None:
-    """The order, counting or rounding of the values does not change the interval."""
+    """The interval does not depend on the order of the values, on rounding errors, or on counting equal values."""
     kinds, counts = [0.0, 1 / 3, 0.5, 1.0], [500, 120, 200, 300]
     rows = list(np.repeat(kinds, counts))
     wanted = intervals.bootstrap_mean_interval(rows)
@@ -55,7 +55,7 @@ def test_same_values_give_same_interval_in_any_order() -> None:
 
 @pytest.mark.parametrize("count", [300, 9_000])
 def test_running_mean_equals_the_mean_of_the_list(count: int) -> None:
-    """Also with more distinct values than are counted one by one."""
+    """A running mean equals the mean of the list, also if there are more distinct values than it counts exactly."""
     drawn = np.random.default_rng(1).random(count) ** 3
     values = intervals.RunningMean()
     for value in drawn[:-50]:

@@ -1,4 +1,4 @@
-"""The estimates over subsets, compared with plain code that counts each subset of each query."""
+"""The estimates over subsets equal those of simple code that enumerates every subset of each query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tables = tuple[list[list[int]], list[list[int]], list[list[bool]]]
 
 @hst.composite
 def tables(draw: hst.DrawFn) -> Tables:
-    """Scores, answers and truths of up to four queries with the same number of candidates. Many scores are equal."""
+    """Draw scores, answers and truths of up to four queries with equal numbers of candidates. Many scores are equal."""
     queries, n = draw(hst.integers(1, 4)), draw(hst.integers(1, 6))
 
     def table(values: hst.SearchStrategy) -> list[list]:
@@ -93,7 +93,10 @@ def test_tied_scores_share_their_weight() -> None:
 
 
 def test_majority_counts_every_subset_of_a_small_pool() -> None:
-    """Six pairs of a, a, b, c: one majority (a, a) and five ties, which go to the lower index."""
+    """Of the six pairs of a, a, b, c, one has a majority (a, a).
+
+    In the five ties, the answer with the lower index wins.
+    """
     answers, right = (
         np.array([[0, 0, 1, 2], [0, 1, 2, 2]]),
         np.array([[True, True, False, False], [False, False, True, True]]),

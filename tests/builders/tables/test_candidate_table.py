@@ -1,4 +1,4 @@
-"""Groups of a candidates table are the same for any batch size and any order of rows."""
+"""The groups of a candidates table do not depend on the batch size or the order of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checksums of tables and shards that another process replaces while they are read."""
+"""Checksums stay correct while another process replaces tables and shards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lock(out: Path, pid: int) -> None:
 
 
 def table(out: Path, content: bytes) -> tuple[Path, Callable[[], object]]:
-    """Write a table. Returns its file, and a function that writes its checksum."""
+    """Write a table. Return its file, and a function that writes its checksum."""
     file = out / "dpo" / "train.parquet"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
@@ -29,7 +29,7 @@ def table(out: Path, content: bytes) -> tuple[Path, Callable[[], object]]:
 
 
 def shard(out: Path, content: bytes) -> tuple[Path, Callable[[], object]]:
-    """Write a shard. Returns its file, and a function that writes its marker."""
+    """Write a shard. Return its file, and a function that writes its marker."""
     part = out / "shards" / "00000.parquet"
     part.parent.mkdir(parents=True, exist_ok=True)
     part.write_bytes(content)

@@ -45,7 +45,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run in many files."""
+    """Return a run whose tables are divided into many files."""
     with pytest.MonkeyPatch.context() as patch:
         small(patch)
         return write_run(tmp_path_factory.mktemp("split") / "run", READ)

@@ -18,7 +18,10 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "schema.md"
 
 
 def test_the_committed_page_is_up_to_date() -> None:
-    """Run ``python -m bestofn.builders.tables.schema_page`` when this fails."""
+    """The committed page equals the generated page.
+
+    To update it, run ``python -m bestofn.builders.tables.schema_page``.
+    """
     page = PAGE.read_text("utf-8")
     assert schema_page.generated(page) == page
     assert PAGE.with_suffix(".json").read_text("utf-8") == schema_page.json_schemas()

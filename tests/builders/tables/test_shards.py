@@ -1,4 +1,4 @@
-"""Reading rows of shards: some columns of them, and some of the rows."""
+"""Rows of shards are read: only some of their columns, or only every k-th row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNS: Members = {"query_id": (), "messages": (), "candidates": ("messages", "
 
 @pytest.mark.parametrize("every", [1, 2, 5, 100])
 def test_some_rows_are_each_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int) -> None:
-    """Batches and shards do not change which rows are read."""
+    """With ``every=k``, each k-th row is read, regardless of batches and shards."""
     monkeypatch.setattr(shards, "READ_ROWS", 4)
     part = parts_of(write_run(tmp_path, 11, 2))[0]
     rows = list(nested([part])) * 2

@@ -1,4 +1,4 @@
-"""The published tables: column names, metadata, train and test sides, and values that a trainer could reject."""
+"""The published tables: column names, metadata, train and test splits, and values that a trainer could reject."""
 
 from __future__ import annotations
 
@@ -251,7 +251,10 @@ def test_a_verified_pair_is_a_comparison_in_both_orders() -> None:
 
 
 def answers(*changes: dict[str, Any]) -> dict[str, Any]:
-    """A query whose candidates all pass with different texts; each candidate is updated with its change."""
+    """Return a query whose candidates all pass with different texts.
+
+    Each candidate is updated with one of ``changes``.
+    """
     (row,) = rows(1, len(changes), tools=False)
     for index, change in enumerate(changes):
         row["candidates"][index] |= {
@@ -275,7 +278,10 @@ UNFIT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("reason", UNFIT)
 def test_candidates_that_no_pair_accepts_are_not_taught(reason: str) -> None:
-    """A candidate is not taught if it is truncated, refuses, uses invented tool results or is greedy, unless the pairing accepts it."""
+    """Truncated, refusing, greedy or invented candidates are taught only if the rules of the pairs accept them.
+
+    An invented candidate uses invented tool results.
+    """
     row = answers(UNFIT[reason], {})
     assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [1]
     assert [flat["candidate_idx"] for flat in view_rows("sft", row)] == [1]
@@ -286,7 +292,7 @@ def test_candidates_that_no_pair_accepts_are_not_taught(reason: str) -> None:
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", []])
 def test_a_candidate_without_content_is_not_taught(nothing: Any) -> None:
-    """A candidate without text is left out, as in pairs; a tool call without text is content."""
+    """A candidate without text is not taught, unless it has a tool call."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     silent = {"role": "assistant", "content": nothing}
     row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})

@@ -1,4 +1,4 @@
-"""The rows of several runs for one training, also if only some of the runs have margins."""
+"""The rows of several runs are loaded for one training, also if only some of the runs have margins."""
 
 from __future__ import annotations
 

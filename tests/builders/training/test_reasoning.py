@@ -1,4 +1,4 @@
-"""The rows of a training, with reasoning in the place where the chat template reads it."""
+"""The rows of a training have the reasoning where the chat template reads it."""
 
 from __future__ import annotations
 

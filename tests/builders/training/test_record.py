@@ -1,4 +1,4 @@
-"""The record of a training: differences are named, and the digest of rows does not depend on the layout of files."""
+"""The record of a training: differences are listed, and the digest of rows does not depend on the layout of files."""
 
 from __future__ import annotations
 
