@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from bestofn.builders.concurrency.threads import in_thread
+from bestofn.sandbox.forked import STOP_SIGNALS, ForkedProcess
 
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
@@ -79,6 +80,17 @@ class ProcessPool:
             worker.kill()
         await asyncio.gather(*self._ending, *(asyncio.to_thread(worker.join) for worker in workers))
 
+    def fork_worker(self) -> None:
+        """Start one worker as a copy of this process. Call it only if ``forked.can_fork`` returns True."""
+        worker = _Worker(self.memory_mb, self.preload, self.cpu_s, is_copy=True)
+        self._all.add(worker)
+        self._idle.append(worker)
+
+    def kill(self) -> None:
+        """Kill all workers at once, also if the pool was never opened."""
+        for worker in self._all:
+            worker.kill()
+
     async def start(self) -> None:
         """Start all processes before the first call. Calls wait until a process is ready."""
         assert self._free is not None
@@ -126,10 +138,13 @@ class ProcessPool:
         while self._idle:
             worker = self._idle.pop()
             if worker.is_alive():
-                return worker
+                return await self._when_ready(worker)
             self._discard(worker)
         worker = await asyncio.to_thread(_Worker, self.memory_mb, self.preload, self.cpu_s)
         self._all.add(worker)
+        return await self._when_ready(worker)
+
+    async def _when_ready(self, worker: _Worker) -> _Worker:
         try:
             await worker.ready()
         except BaseException:  # also if cancelled: a worker that is not ready cannot serve the next call
@@ -154,24 +169,41 @@ serve(*json.loads(sys.argv[2]))
 """
 
 
+_ServeSettings = tuple[int, int, Sequence[str], float | None]
+"""The arguments of ``serve``."""
+
+
+def _new_process(settings: _ServeSettings) -> subprocess.Popen[bytes]:
+    """Start a new Python process that calls ``serve`` with ``settings``."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _START, json.dumps(sys.path), json.dumps(settings)],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[settings[0]],
+    )
+
+
 class WorkerLost(RuntimeError):
     """A worker process ended during a call, for example because the system killed it. The call has no result."""
 
 
 class _Worker:
-    """One worker process and the pipe to it."""
+    """One worker process and the pipe to it. With ``is_copy``, the process is a copy of this one (``forked``)."""
 
-    def __init__(self, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None) -> None:
+    def __init__(self, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None, *, is_copy: bool = False) -> None:
         self.calls = 0
+        self._is_ready = False
         self._cpu_s = cpu_s
         self._pipe, worker_end = multiprocessing.Pipe()
-        settings = json.dumps([worker_end.fileno(), memory_mb, preload, cpu_s])
+        settings = worker_end.fileno(), memory_mb, preload, cpu_s
         with worker_end:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _START, json.dumps(sys.path), settings],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[worker_end.fileno()],
-            )
+            self._process = self._copy(settings) if is_copy else _new_process(settings)
+
+    def _copy(self, settings: _ServeSettings) -> ForkedProcess:
+        def serve_copy() -> None:
+            self._pipe.close()  # otherwise the copy would not see that its parent has ended
+            serve(*settings)
+
+        return ForkedProcess(serve_copy)
 
     def is_alive(self) -> bool:
         """Return True while the process runs."""
@@ -179,8 +211,11 @@ class _Worker:
 
     async def ready(self) -> None:
         """Wait until the process has started. Raises ``WorkerLost`` if it does not start."""
+        if self._is_ready:
+            return
         try:
             await self._receive(START_S)
+            self._is_ready = True
         except TimeoutError:
             raise WorkerLost(f"the worker process did not start within {START_S:g} s") from None
         except (EOFError, ConnectionError) as error:
@@ -244,7 +279,7 @@ def serve(descriptor: int, memory_mb: int, preload: Sequence[str], cpu_s: float 
     ``descriptor`` is the worker's end of the pipe.
     """
     pipe = multiprocessing.connection.Connection(descriptor)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # they stop the parent, which then ends its workers
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     _die_with_parent()
     for module in preload:

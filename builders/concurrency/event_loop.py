@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bestofn.builders.concurrency.garbage import fewer_collections
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
 
 Result = TypeVar("Result")
 
@@ -21,17 +25,15 @@ Result = TypeVar("Result")
 class Loop:
     """An event loop in a separate thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
 
-    ``cancel`` cancels the tasks in flight. Each task gets a ``CancelledError`` and can clean up in its ``finally``
-    block.
+    The thread starts when the loop is first used. ``cancel`` cancels the tasks in flight. Each task gets a
+    ``CancelledError`` and can clean up in its ``finally`` block.
     """
 
     def __enter__(self) -> Loop:
-        from anyio.from_thread import start_blocking_portal
-
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(fewer_collections())
-        options = {"use_uvloop": _has_uvloop()}
-        self._portal = self._stack.enter_context(start_blocking_portal(backend="asyncio", backend_options=options))
+        self._started: BlockingPortal | None = None
+        self._starting = threading.Lock()
         self._pending: set[concurrent.futures.Future[Any]] = set()
         self._opened: list[_OpenContexts] = []
         self._cancelled = self._exited = False
@@ -45,6 +47,18 @@ class Loop:
         finally:
             self._exited = True
             self._stack.__exit__(None, None, None)
+
+    @property
+    def _portal(self) -> BlockingPortal:
+        """The portal to the thread of the loop, which starts at the first use."""
+        from anyio.from_thread import start_blocking_portal
+
+        with self._starting:
+            if self._started is None:
+                options = {"use_uvloop": _has_uvloop()}
+                portal = start_blocking_portal(backend="asyncio", backend_options=options)
+                self._started = self._stack.enter_context(portal)
+            return self._started
 
     def submit(self, coroutine: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
         """Start ``coroutine`` in the loop and return its future. Raises ``CancelledError`` after ``cancel``."""

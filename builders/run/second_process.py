@@ -6,7 +6,9 @@ second process reads the candidates from the cache file of the first stage, so t
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import json
 import logging
 import threading
@@ -26,6 +28,7 @@ from bestofn.builders.schema import features
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.verify import Verify
 from bestofn.builders.tables.columns import TableSettings
+from bestofn.sandbox.forked import can_fork
 from bestofn.sandbox.workers import ProcessPool
 
 LEAST_QUERIES = 600  # to start a process takes longer than to verify the answers to fewer queries
@@ -37,6 +40,8 @@ MODULES = (
     *("bestofn.reward.repetition_reward.", "bestofn.reward.heuristic_reward."),
 )
 """The classes that a second process may create: they send no requests and load no model."""
+COPIED = ("pyarrow.parquet", "anyio.from_thread", "anyio._backends._asyncio")
+"""Modules that both processes import when they first need them."""
 VERIFIERS = frozenset({"math", "choice", "short_answer"})
 """The verifiers that use no sandbox."""
 
@@ -90,7 +95,7 @@ def _targets(node: object) -> Iterator[str]:
 class SecondProcess:
     """A process that runs the stages ``later`` of the run ``out``.
 
-    It starts when ``expect`` has counted ``LEAST_QUERIES`` queries.
+    It starts in ``forked``, or when ``expect`` has counted ``LEAST_QUERIES`` queries.
     """
 
     def __init__(self, out: Path, later: Mapping[str, JsonObject], verifier: Verifier | None) -> None:
@@ -99,6 +104,23 @@ class SecondProcess:
         self._lock = threading.Lock()
         self._expected = 0
         self._complete: set[int] = set()
+
+    @contextlib.contextmanager
+    def forked(self, most_queries: int | None) -> Iterator[None]:
+        """Start the process now as a copy of this one, if possible. It is killed after the block at the latest.
+
+        A copy needs 0.3 s of CPU time less than a new process, which imports everything again. ``most_queries`` is the
+        number of queries of the run; None if it is not known. A run with few queries needs no second process.
+        """
+        if (most_queries is None or most_queries >= LEAST_QUERIES) and can_fork():
+            for module in COPIED:
+                importlib.import_module(module)
+            with contextlib.suppress(OSError):  # a new process starts later instead
+                self._pool.fork_worker()
+        try:
+            yield
+        finally:
+            self._pool.kill()
 
     async def __aenter__(self) -> SecondProcess:
         await self._pool.__aenter__()

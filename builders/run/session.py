@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
 
@@ -33,7 +34,7 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     Raises ``ConfigError`` if a setting is wrong, or if the folder has data of another dataset or model. Raises
     ``MachineError`` if the folder cannot be written, or if another process works in it.
     """
-    with prepared_run(config, out) as run, run_lock(out) as lock, disk_full_as_machine_error():
+    with prepared_run(config, out) as run, _second_process(run), run_lock(out) as lock, disk_full_as_machine_error():
         check_same_data(config, out)
         create_run_folder(out)
         finish_exchanges(out)
@@ -55,6 +56,11 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
             raise
         finally:
             run.close()  # before the lock is released
+
+
+def _second_process(run: Run) -> AbstractContextManager[None]:
+    """Start the second process of ``run`` before this process has threads, open files and locks."""
+    return contextlib.nullcontext() if run.second is None else run.second.forked(run.progress.total)
 
 
 def write_state(run: Run, state: str) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,31 @@ def test_the_rows_equal_those_of_one_process(
     assert sorted(written) == [0, 1, 2]
     assert rows_of(tmp_path / "run") == whole
     assert manifest["views"]["candidates"] == QUERIES * 8
+
+
+IN_A_NEW_PROCESS = """
+import sys
+from pathlib import Path
+from bestofn.builders.executors.local_executor import LocalExecutor
+from bestofn.builders.run import second_process
+from bestofn.sandbox import workers
+from tests.builders.run.test_second_process import config_of
+
+def refused(settings):
+    raise AssertionError("a new process was started")
+
+second_process.LEAST_QUERIES = 1
+workers._new_process = refused
+folder = Path(sys.argv[1])
+LocalExecutor().run(config_of(folder), folder / "run")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
+def test_the_rows_of_a_copied_process_are_the_same(tmp_path: Path, whole: list[dict[str, Any]]) -> None:
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run([sys.executable, "-c", IN_A_NEW_PROCESS, str(tmp_path)], cwd=root, check=True, timeout=120)
+    assert rows_of(tmp_path / "run") == whole
 
 
 @pytest.mark.parametrize(

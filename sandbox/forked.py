@@ -1,0 +1,74 @@
+"""A worker process that is a copy of this process, so that it imports nothing again. ``workers`` uses it.
+
+A copy has only the thread that made it, and every lock in the state it had. So a process with other threads, or with
+libraries that start threads, must not be copied.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import multiprocessing
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+UNSAFE_LIBRARIES = frozenset({"grpc", "jax", "ray", "tensorflow", "torch"})
+"""Libraries that start threads outside of Python."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they stop the parent, which then ends its workers
+
+
+def can_fork() -> bool:
+    """Return whether a copy of this process works: on Linux, without further threads and ``UNSAFE_LIBRARIES``."""
+    return sys.platform == "linux" and threading.active_count() == 1 and not UNSAFE_LIBRARIES & sys.modules.keys()
+
+
+class ForkedProcess:
+    """A copy of this process that calls ``function`` and ends. It has the methods of ``subprocess.Popen`` for workers.
+
+    The copy ignores ``STOP_SIGNALS``. Its log messages go to no handler of this process.
+    """
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        gc.freeze()  # the collector of the copy then writes to no page that both processes share
+        context = multiprocessing.get_context("fork")
+        self._process = context.Process(target=_run, args=(function,), daemon=True)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # until the copy ignores them
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or minus the number of the signal that ended the process; None while it runs."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Return ``returncode``."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float) -> int:
+        """Wait until the process has ended. Raises ``subprocess.TimeoutExpired`` after ``timeout`` seconds."""
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired("a worker process", timeout)
+        return code
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
+
+def _run(function: Callable[[], None]) -> None:
+    """Call ``function`` in the copy, without the handlers of log messages and signals of its parent."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    for logger in (logging.getLogger(), logging.getLogger("bestofn")):
+        logger.handlers.clear()
+    logging.getLogger().setLevel(logging.WARNING)
+    function()
