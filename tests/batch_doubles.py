@@ -1,4 +1,4 @@
-"""Loopback doubles of the batch APIs of OpenAI and Anthropic, with faults. Their replies use the types of the SDKs.
+"""Loopback doubles of the batch APIs of OpenAI and Anthropic, with faults. Their replies have the types of the SDKs.
 
 double = OpenAIDouble()
 double.fail("create", Answer(status=500))                # the first submission fails
@@ -30,7 +30,7 @@ Step = Literal["upload", "create", "list", "status", "result", "errors", "cancel
 
 @dataclass
 class Fault:
-    """One scripted reply. If ``done`` is true, the service does its work first."""
+    """One scripted reply. If ``done`` is true, the service first does what the request asks for."""
 
     step: Step
     answer: Answer
@@ -44,8 +44,8 @@ class BatchDouble:
     Questions in ``refused`` get an error with the status 400. Questions in ``unanswered`` get no result in the first
     ``incomplete`` jobs.
 
-    A job that is cancelled ends after ``cancel_polls`` status checks, and has answers only to the questions in
-    ``early``. With ``cancels`` false, the service refuses to cancel jobs.
+    A cancelled job ends after ``cancel_polls`` status checks, and has answers only to the questions in ``early``. If
+    ``cancels`` is false, the service refuses to cancel jobs.
     """
 
     def __init__(self, polls: int = 2, unanswered: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
@@ -65,7 +65,7 @@ class BatchDouble:
         self.faults: list[Fault] = []
 
     def fail(self, step: Step, *answers: Answer, done: bool = False) -> None:
-        """Give ``answers`` to the next requests of ``step``, one each."""
+        """Give ``answers`` to the next requests of ``step``, one answer per request. ``done``: see ``Fault``."""
         self.faults += [Fault(step, answer, done) for answer in answers]
 
     def __call__(self, sent: Sent) -> Answer:
@@ -89,7 +89,7 @@ class BatchDouble:
         return question_of(body) not in self.refused and not self.is_left_out(job, body)
 
     def is_left_out(self, job: str, body: dict[str, Any]) -> bool:
-        """Return whether ``job`` does not process the request ``body``."""
+        """Return whether ``job`` gives no result for the request ``body``."""
         if job in self.cancelled and question_of(body) not in self.early:
             return True
         first = int(re.sub(r"\D", "", job) or 0) < self.incomplete
@@ -104,7 +104,7 @@ class BatchDouble:
         return self.looked[job] > (self.polls.get(job, 0) if isinstance(self.polls, dict) else self.polls)
 
     def cancel(self, job: str, state: dict[str, Any]) -> Answer:
-        """Cancel ``job`` and answer with its ``state``; refuse it if the service cannot cancel the job."""
+        """Cancel ``job`` and return its ``state``, or return an error if the service cannot cancel jobs."""
         if not self.cancels or job in self.billed:
             return Answer({"error": {"message": "the batch cannot be cancelled"}}, status=409)
         self.cancelled.setdefault(job, self.cancel_polls)
@@ -122,7 +122,10 @@ class BatchDouble:
 
 
 class OpenAIDouble(BatchDouble):
-    """Files, batch jobs and online chat. ``ends`` is the last state of all jobs, or maps a job to its last state."""
+    """OpenAI's files, batch jobs and online chat.
+
+    ``ends`` is the last state of all jobs, or maps a job to its last state.
+    """
 
     def __init__(self, polls: int = 2, unanswered: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
         super().__init__(polls, unanswered, refused)
@@ -183,14 +186,14 @@ class OpenAIDouble(BatchDouble):
         return self.submit_reply or Answer(self._batch(name, "validating"))
 
     def requests_of(self, batch: str) -> list[dict[str, Any]]:
-        """The lines of the input of a job."""
+        """Return the lines of the input file of a job."""
         return [json.loads(line) for line in self.files[self.inputs[batch]].splitlines()]
 
     def _end(self, batch: str) -> str:
         return self.ends if isinstance(self.ends, str) else self.ends.get(batch, "completed")
 
     def _page(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """The batch jobs, two per page, newest first."""
+        """Return one page of the list of batch jobs: two jobs per page, newest first."""
         self.lists += 1
         newest = list(reversed(self.inputs))
         start = newest.index(query["after"]) + 1 if "after" in query else 0
@@ -223,7 +226,7 @@ class OpenAIDouble(BatchDouble):
 
 
 class AnthropicDouble(BatchDouble):
-    """Message batches and online messages."""
+    """Anthropic's message batches and online messages."""
 
     def __init__(self, polls: int = 1, unanswered: Sequence[str] = (), refused: Sequence[str] = ()) -> None:
         super().__init__(polls, unanswered, refused)
@@ -285,18 +288,21 @@ class AnthropicDouble(BatchDouble):
 
 
 def question_of(body: dict[str, Any]) -> str:
-    """The text of the last message in the body of a request."""
+    """Return the text of the last message in the body of a request."""
     content = body["messages"][-1]["content"]
     return content if isinstance(content, str) else content[0]["text"]
 
 
 def identity_of(body: dict[str, Any]) -> str:
-    """The question and the seed of a request. Requests to Anthropic have no seed, so n of them are equal."""
+    """Return question and seed of a request.
+
+    Requests to Anthropic have no seed, so n requests for a question are equal.
+    """
     return f"{question_of(body)} {body['seed']}" if "seed" in body else question_of(body)
 
 
 def chat_answer(body: dict[str, Any]) -> dict[str, Any]:
-    """The reply of Chat Completions: each choice repeats the question, the seed and the number of the choice."""
+    """Return a Chat Completions reply. Each choice repeats the question, the seed and the number of the choice."""
     text = f"{question_of(body)} {body.get('seed')}"
     choices = [
         {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": f"{text}.{index}"}}
@@ -307,7 +313,7 @@ def chat_answer(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def message_answer(body: dict[str, Any]) -> dict[str, Any]:
-    """The reply of Messages: it repeats the question."""
+    """Return a Messages reply, which repeats the question."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -321,5 +327,5 @@ def message_answer(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_body(text: str) -> dict[str, Any]:
-    """The body of a Messages request."""
+    """Return the body of a Messages request that asks ``text``."""
     return {"messages": [{"role": "user", "content": [{"type": "text", "text": text}]}]}

@@ -26,7 +26,7 @@ def ask(number: int) -> Request:
 def draw(
     tmp_path, provider, count: int = 6, n: int = 2, ledger: Ledger | None = None
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Draw ``n`` samples of each of ``count`` questions. Returns them and the totals of the ledger."""
+    """Draw ``n`` samples of each of ``count`` questions. Return the samples and the totals of the ledger."""
 
     async def run():
         journal, book = Journal(tmp_path / "j.sqlite"), ledger or Ledger(prices=PRICES)
@@ -77,7 +77,7 @@ def leave(tmp_path, provider: OpenAIChat | AnthropicMessages, arrived: Callable[
 
 
 def calls(tmp_path) -> list[tuple[int, float]]:
-    """The calls in the journal: (mode, number, dollars)."""
+    """Return the calls in the journal: (mode, number of samples, dollars)."""
     journal = Journal(tmp_path / "j.sqlite").open()
     rows = journal.rows("SELECT mode, count(*), sum(usd) FROM calls GROUP BY mode ORDER BY mode")
     journal.close()

@@ -78,14 +78,14 @@ class Browser:
         self.run(f"{on}.dispatchEvent(new KeyboardEvent('keydown', {{key: {json.dumps(key)}, bubbles: true}}))")
 
     def choose(self, element: str, value: str) -> None:
-        """Set the value of the input or the list with the id ``element``, as a reader does."""
+        """Set the value of the input or selection list with the id ``element``, as a user does."""
         self.run(
             f"(() => {{ const one = document.getElementById({json.dumps(element)}); one.value = {json.dumps(value)};"
             "one.dispatchEvent(new Event(one.tagName === 'INPUT' ? 'input' : 'change')); })()"
         )
 
     def until(self, condition: str, seconds: float = 60) -> None:
-        """Wait until the script ``condition`` is true in the page, which may load again meanwhile."""
+        """Wait until the script ``condition`` is true in the page. The page may load again in the meantime."""
         end = time.monotonic() + seconds
         script = f"Boolean({condition})"
         while not self.ask("Runtime.evaluate", expression=script).get("result", {}).get("result", {}).get("value"):
@@ -101,7 +101,7 @@ class Browser:
         file.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png", **size)["result"]["data"]))
 
     def ask(self, method: str, until: str | None = None, **parameters: Any) -> dict[str, Any]:
-        """Call a method of the protocol, wait for the event ``until`` if given, and return the reply."""
+        """Call ``method`` of the protocol and return the reply. If ``until`` is given, wait for this event."""
         return self._loop.run_until_complete(self._ask(method, until, parameters))
 
     async def _ask(self, method: str, until: str | None, parameters: dict[str, Any]) -> dict[str, Any]:

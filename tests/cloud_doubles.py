@@ -1,7 +1,7 @@
 """Loopback doubles of Azure OpenAI, Amazon Bedrock, Google Vertex, and an endpoint with bearer tokens.
 
-Each double checks the credentials, the URL and the body of every request, and answers three of ten requests with a
-failure. ``problems`` names what was wrong; a request with a problem gets the status 401.
+Each double checks the credentials, the URL and the body of every request. A request with a mistake gets the status 401,
+and ``problems`` lists the mistakes. Three of ten correct requests are answered with a failure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ AWS = Credentials("AKIDEXAMPLE00000", "planted/secret/of/aws/0123456789abcdef", 
 
 
 class CloudDouble(ABC):
-    """One cloud. ``environment(url)`` has the credentials and the address; ``settings`` are those of the provider."""
+    """One cloud.
+
+    ``environment(url)`` has the credentials and the address, and ``settings`` are the provider's settings.
+    """
 
     provider: str  # the path of its class
     settings: Mapping[str, Any] = {}
@@ -53,7 +56,7 @@ class CloudDouble(ABC):
 
     @abstractmethod
     def problem(self, sent: Sent) -> str:
-        """Return what is wrong with a request, or an empty text."""
+        """Return the mistake in a request; "" if the request is correct."""
 
     @abstractmethod
     def reply(self, question: str, number: int, body: Any) -> Any:
@@ -79,7 +82,7 @@ class CloudDouble(ABC):
 
 
 def chat_reply(question: str, number: int, body: Any) -> Any:
-    """A Chat Completions reply."""
+    """Return a Chat Completions reply."""
     seed = body.get("seed") or 0
     choices = [
         {"index": at, "finish_reason": "stop", "message": {"role": "assistant", "content": f"{question} #{seed + at}"}}
@@ -117,7 +120,7 @@ class AzureDouble(CloudDouble):
 
 
 class EntraDouble(AzureDouble):
-    """Azure OpenAI with the identity of a machine: the double is also the server of its tokens."""
+    """Azure OpenAI with a managed identity. The double is also the token server."""
 
     settings = {"model": "my-deployment", "bearer": "entra"}
     secrets = ("planted-token-of-entra-0123456789", "planted-header-of-the-machine")
@@ -142,7 +145,7 @@ class EntraDouble(AzureDouble):
 
 
 class AnthropicDouble(CloudDouble):
-    """The replies of Claude in any cloud."""
+    """A double that gives Claude's replies; the base of the doubles of clouds that serve Claude."""
 
     model: str
 
@@ -158,7 +161,7 @@ class AnthropicDouble(CloudDouble):
 
 
 class BedrockDouble(AnthropicDouble):
-    """Amazon Bedrock. botocore computes each signature again."""
+    """Amazon Bedrock. The double checks each signature with botocore."""
 
     provider = "bestofn.builders.providers.anthropic_clouds.BedrockMessages"
     model = "eu.anthropic.claude-haiku-4-5-20251001-v1:0"
@@ -196,7 +199,7 @@ class BedrockDouble(AnthropicDouble):
 
 
 class VertexDouble(AnthropicDouble):
-    """Google Vertex with a service account: the double is also the server of its tokens, and checks who asks."""
+    """Google Vertex with a service account. The double is also the token server, and checks the account."""
 
     provider = "bestofn.builders.providers.anthropic_clouds.VertexMessages"
     model = "claude-haiku-4-5@20251001"

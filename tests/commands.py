@@ -1,4 +1,4 @@
-"""Runs a command of bestofn in this process, for tests of its output and exit code; a new process takes a second."""
+"""Runs a command of bestofn in this process, to test its output and exit code. A new process would take a second."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _exit_code(words: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def restored_process() -> Iterator[None]:
-    """Restore what a command changes in its process: folder, environment, ``sys.argv``, logging."""
+    """Restore the state of the process that a command changes: folder, environment, ``sys.argv`` and logging."""
     folder, environment, argv = Path.cwd(), dict(os.environ), sys.argv
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level

@@ -61,19 +61,19 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; the order within a file stays."""
+    """Put the longest files first. The order of the tests within a file stays the same."""
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_collection_finish() -> None:
-    """Keep the modules and tests out of every later garbage collection."""
+    """Exclude the imported modules and collected tests from every later garbage collection."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(params=TRANSPORTS)
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the test with both transports: all providers whose service has an SDK get this one."""
+    """Run the test once per transport. All providers whose service has an SDK use this transport."""
     return use_transport(monkeypatch, request.param)

@@ -1,4 +1,4 @@
-"""New virtual environments that borrow the packages of the tests, so that little has to be installed into them."""
+"""Creates virtual environments that use the packages of the test environment, so that little must be installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def borrowing_environment(home: Path) -> Path:
-    """Create an environment without pip and return its interpreter. It imports the packages of the tests too."""
+    """Create an environment without pip and return its interpreter, which can also import the packages of the tests."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     python = home / "bin/python"
     ask = "import site; print(site.getsitepackages()[0])"
@@ -19,5 +19,8 @@ def borrowing_environment(home: Path) -> Path:
 
 
 def pip(python: Path, *words: str | Path) -> list[str | Path]:
-    """Return the words that run pip for an environment without pip. Packages that are borrowed count as installed."""
+    """Return the command that runs pip for an environment without pip.
+
+    Packages of the test environment count as installed.
+    """
     return [sys.executable, "-m", "pip", "--python", python, *words]

@@ -1,4 +1,4 @@
-"""Checks that the time of a function grows linearly with the size of its input, on a processor of any speed."""
+"""Checks that the time of a function grows linearly with the size of its input, regardless of the processor's speed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ CLOCK_STEP_S = 0.02  # a shorter time counts as this long, because the clock can
 def assert_linear(work: Callable[[str], Any], piece: str, length: int) -> None:
     """Fail if ``work`` takes far more than 8 times as long for ``length`` characters as for an eighth of them.
 
-    The characters are repetitions of ``piece``.
-    A busy machine can slow down one measurement, so three pairs are measured, and one within the bound is enough.
+    The text repeats ``piece``. Three pairs of times are measured, because other processes can slow down a measurement.
+    One pair within the bound is enough.
     """
     work(piece)
     pairs = []

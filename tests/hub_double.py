@@ -1,4 +1,4 @@
-"""A Hugging Face Hub on loopback: enough of its API for the real client to create, commit, list and load a dataset."""
+"""A Hugging Face Hub on loopback. Its API suffices for the real client to create, commit, list and load a dataset."""
 
 from __future__ import annotations
 

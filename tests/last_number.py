@@ -1,4 +1,4 @@
-"""A verifier that opens nothing and imports nothing, for tests that start many processes."""
+"""A verifier that needs no imports and no opening, for tests that start many processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.builders.records import Candidate, Query, Verdict
 
 
 class LastNumber:
-    """Verifies that the last number in the answer equals the reference."""
+    """A verifier that passes an answer if its last number equals the reference."""
 
     name = "last_number"
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible loopback server for tests: real HTTP, deterministic answers, counted requests.
+"""An OpenAI-compatible loopback server for tests: real HTTP, deterministic answers, and a count of the requests.
 
 The hash of the question and the seed decides whether the answer to a sum is correct. So two runs with the same requests
 get the same answers, and a dataset of sums has passes and fails.
@@ -79,7 +79,7 @@ class OpenAIServer(ServerThread):
 
 
 def sums(question: str, seed: int) -> str:
-    """The answer to "What is a + b?"; about half of the samples are wrong by one."""
+    """Return an answer to "What is a + b?". About half of the samples are wrong by one."""
     numbers = [int(number) for number in re.findall(r"\d+", question)]
     slip = hashlib.sha256(f"{question}|{seed}".encode()).digest()[0] % 2
     return f"We add the numbers. Draw {seed % 97}: the answer is \\boxed{{{sum(numbers) + slip}}}."

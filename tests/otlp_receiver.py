@@ -42,16 +42,16 @@ class OtlpReceiver(ServerThread):
         return web.Response()
 
     def named(self, name: str) -> list[Any]:
-        """The spans with this name."""
+        """Return the spans with this name."""
         return [span for span in self.spans if span.name == name]
 
     def counts(self, metric: str, label: str) -> dict[str, float]:
-        """The last values of a counter by one of its attributes; "" if it has none."""
+        """Return the last values of a counter: value of the attribute ``label`` -> count. A missing attribute is ""."""
         return {attributes(point).get(label, ""): point.as_double or point.as_int for point in self.values[metric]}
 
 
 def attributes(message: Any) -> dict[str, Any]:
-    """The attributes of a span, a point or a resource."""
+    """Return the attributes of a span, a data point or a resource as a dict."""
     return {one.key: getattr(one.value, str(one.value.WhichOneof("value"))) for one in message.attributes}
 
 

@@ -16,7 +16,10 @@ WIDTH, HEIGHT = 1400, 1580
 
 
 def make(browser: Browser, run: Path, picture: Path) -> None:
-    """Write the picture of the report of ``run``. The chosen query has passes and fails."""
+    """Take a screenshot of the report of ``run`` and write it to ``picture``.
+
+    The selected query has passes and fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         browser.open(report.write(run, Path(folder) / "report.html"), width=WIDTH, height=HEIGHT)
         browser.choose("mix", "mixed")

@@ -37,7 +37,7 @@ SETTINGS = TableSettings(temperature=0.7, max_tokens=64, test_share=0.25)
 
 
 def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterator[dict[str, Any]]:
-    """Nested rows. Every third query calls a tool. Outcomes are random with a seed; a few abstain or are errors."""
+    """Yield nested rows. Every third query calls a tool. The outcomes are random; a few are abstentions or errors."""
     draw = random.Random(seed)
     for number in range(count):
         with_tools = tools and number % 3 == 2
@@ -133,7 +133,7 @@ def write_run(
 
 
 def write_shard(part: Path, nested: Iterable[Mapping[str, Any]]) -> int:
-    """Write nested rows as one shard."""
+    """Write the rows ``nested`` as one shard. Return their number."""
     columns = features_from({name: kind for group in features().values() for name, kind in group.items()})
     return parquet_files.write_parquet(nested, part, columns, {"schema_version": SCHEMA_VERSION})
 

@@ -1,4 +1,4 @@
-"""A local server of a model with random weights, on a real port of this process."""
+"""Serves a model with random weights on a real port of this process."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def serving(app: Any) -> Iterator[str]:
 def send(
     url: str, path: str, data: bytes | None = None, *, headers: dict[str, bytes] | None = None, timeout: float = 60
 ) -> tuple[int, Any]:
-    """Send one request and return its status and the JSON of the reply. Without ``data`` it is a GET request."""
+    """Send one request and return the status and the JSON of the reply. Without ``data``, it is a GET request."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=timeout)
     try:
         given = {"Content-Type": "application/json", **(headers or {})}

@@ -1,4 +1,4 @@
-"""The thread of a loopback server: start, port, stop. The servers of the tests inherit from ``ServerThread``."""
+"""The base class of the loopback servers of the tests: it starts a server in a thread and stops it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class ServerThread(ABC):
 
 @asynccontextmanager
 async def listening_app(*routes: web.RouteDef, largest: int = 64 << 20) -> AsyncIterator[int]:
-    """Serve ``routes`` with aiohttp on a free port of loopback, and yield the port. ``largest``: bytes of a request."""
+    """Serve ``routes`` with aiohttp on a free loopback port, and yield the port.
+
+    ``largest`` limits a request, in bytes.
+    """
     app = web.Application(client_max_size=largest)
     app.add_routes(routes)
     runner = web.AppRunner(app, access_log=None)

@@ -1,4 +1,4 @@
-"""A verifier that takes a minute to open and notes in a file what happens to it, for tests of Ctrl-C."""
+"""A verifier that takes a minute to open and writes each of its events to a file, for tests of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SlowToOpen(LastNumber):
 
 
 class SlowToLoad(SlowToOpen):
-    """A verifier that opens for a minute in a thread that cannot be interrupted, as when a model loads."""
+    """A verifier that opens for a minute in a thread that cannot be interrupted, like the loading of a model."""
 
     async def __aenter__(self) -> None:
         await in_thread(self._load)

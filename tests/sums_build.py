@@ -1,4 +1,4 @@
-"""A small build in this process, for tests of the log and of the export of metrics."""
+"""Runs a small build in this process, for tests of the log and of exported metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.loopback import OpenAIServer
 
 
 def build(tmp_path: Path, server: OpenAIServer, *more: str) -> Path:
-    """Build four sums with two answers each from ``server``, and return the folder of the logs."""
+    """Build four sums with two answers each from ``server``, and return the log folder."""
     data = tmp_path / "sums.jsonl"
     rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(4))
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""The measures of the code base: size, layers, names, documentation. Each failure names the places to look at."""
+"""The limits on the code base: size, layers, names and documentation. Each failure lists the places to change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """The syntax tree of every module, by path from the root."""
+    """Return the syntax tree of every module, by its path from the root."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
     return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
 
@@ -77,7 +77,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def circles(graph: grimp.ImportGraph) -> list[list[str]]:
-    """The strongly connected parts of the import graph (Tarjan, "Depth-first search and linear graph algorithms")."""
+    """Return the import cycles: the strongly connected components with several modules (Tarjan's algorithm)."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
@@ -104,7 +104,7 @@ def circles(graph: grimp.ImportGraph) -> list[list[str]]:
 
 
 def test_a_broad_except_gives_its_reason() -> None:
-    """A handler of every exception raises again, or a comment on its line says why it does not."""
+    """A handler of all exceptions raises again, or a comment on its line gives the reason why it does not."""
     silent = [
         f"{path}:{node.lineno}"
         for path, tree in trees().items()
@@ -129,7 +129,7 @@ def test_everything_public_has_a_docstring() -> None:
 
 
 def public_definitions(tree: ast.Module) -> Iterator[Function | ast.ClassDef]:
-    """Functions and classes of a module, and what a public class defines under a public name.
+    """Yield the public functions and classes of a module, and the public methods of its classes.
 
     Methods of a protocol and properties of one line are omitted, because the protocol describes its methods.
     """
@@ -154,7 +154,7 @@ def test_names_say_what_they_name() -> None:
 
 
 def bound_name(node: ast.AST) -> str:
-    """The name that ``node`` binds; "" when it binds none."""
+    """Return the name that ``node`` binds; "" if it binds none."""
     if isinstance(node, Function | ast.ClassDef):
         return node.name
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -1,4 +1,4 @@
-"""``bestofn.build``, ``Run``, ``pairs``, ``best_of`` and ``bestofn.sandbox.run``."""
+"""Tests of the Python functions ``bestofn.build``, ``Run``, ``pairs``, ``best_of`` and ``bestofn.sandbox.run``."""
 
 import contextlib
 import io

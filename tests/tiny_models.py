@@ -18,7 +18,7 @@ TEMPLATE = (
 
 
 def tokenizer(*, distinct_pad: bool = True) -> Any:
-    """A tokenizer whose tokens are the special tokens of ChatML and the single bytes."""
+    """Return a tokenizer whose tokens are the special tokens of ChatML and the single bytes."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -59,7 +59,7 @@ def llama_config(tok: Any, **changes: Any) -> Any:
 
 
 def save_reward_model(folder: Path, *, seed: int = 0, distinct_pad: bool = True, **changes: Any) -> Path:
-    """Save a Llama model with one score as output; its weights are large, so that scores differ clearly."""
+    """Save a Llama model that returns one score. Its weights are large, so that scores differ clearly."""
     import torch
     from transformers import LlamaForSequenceClassification
 
@@ -72,7 +72,7 @@ def save_reward_model(folder: Path, *, seed: int = 0, distinct_pad: bool = True,
 
 
 def save_language_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
-    """Save a causal Llama model."""
+    """Save a causal Llama model with random weights, and its tokenizer."""
     import torch
     from transformers import LlamaForCausalLM
 

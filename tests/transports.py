@@ -1,4 +1,4 @@
-"""Chooses the transport of the providers of a test; the fixture ``transport`` runs a test with both."""
+"""Sets the transport of the providers in a test. The fixture ``transport`` runs a test with both transports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRANSPORTS = ("direct", "sdk")
 
 
 def use_transport(monkeypatch: pytest.MonkeyPatch, transport: str) -> str:
-    """Give ``transport`` to all providers that are created in the test and whose service has an SDK."""
+    """Set ``transport`` for all providers that the test creates and whose service has an SDK."""
     construct = HttpBatchService.__init__
 
     @functools.wraps(construct)  # its signature lists the settings

@@ -1,4 +1,4 @@
-"""Runs coroutines in virtual time: when every task waits, the clock jumps to the next timer. No test waits."""
+"""Runs coroutines in virtual time: when every task waits, the clock jumps to the next timer, so that no test waits."""
 
 from __future__ import annotations
 

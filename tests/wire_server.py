@@ -32,7 +32,7 @@ class Sent:
 
 @dataclass
 class Answer:
-    """One scripted reply. ``body`` is sent as JSON, or unchanged if it is bytes; ``after_s`` delays the reply."""
+    """One scripted reply. ``body`` is sent as JSON, or unchanged if it is bytes. ``after_s`` delays the reply."""
 
     body: Any = field(default_factory=dict)
     status: int = 200
@@ -57,7 +57,10 @@ def chat_answer(text: str, choices: int = 1, model: str = "j") -> Answer:
 
 
 class WireServer(ServerThread):
-    """``with WireServer(answer) as server``: serves at ``server.url``; ``answer`` makes the reply to each request."""
+    """``with WireServer(answer) as server``: serves at ``server.url``.
+
+    ``answer`` computes the reply to each request.
+    """
 
     def __init__(self, answer: Callable[[Sent], Answer]) -> None:
         self.answer = answer
@@ -65,7 +68,7 @@ class WireServer(ServerThread):
 
     @property
     def provider(self) -> list[str]:
-        """The settings of a command that uses this server with the model "j"."""
+        """The words with which a command uses this server and the model "j"."""
         return ["provider=openai_chat", "provider.model=j", f"provider.base_url={self.url}/v1", "provider.api_key=k"]
 
     def listening(self) -> AbstractAsyncContextManager[int]:

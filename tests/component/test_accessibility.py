@@ -1,4 +1,4 @@
-"""The HTML pages in a browser, wide and narrow, light and dark: axe finds no violation of WCAG A or AA, and no errors.
+"""The HTML pages violate no rule of WCAG A or AA in axe and have no errors: wide and narrow, light and dark.
 
 ``npm ci --prefix tests/axe`` installs axe.
 """
@@ -52,7 +52,7 @@ def browser(axe: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs, ``run`` and ``after``, with code, formulas, refusals, errors and abstentions."""
+    """Return a folder with two runs, ``run`` and ``after``, with code, formulas, refusals, errors and abstentions."""
     root = tmp_path_factory.mktemp("pages")
     write_run(root / "run", count=40, n=8, change=with_code)
     write_run(root / "after", count=40, n=8, seed=3)

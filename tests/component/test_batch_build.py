@@ -21,7 +21,7 @@ QUERIES = 30
 
 @pytest.fixture(autouse=True)
 def _own_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undo what a build changes in this process."""
+    """Restore the state of this process that a build changes."""
     monkeypatch.setattr(logging.root, "handlers", list(logging.root.handlers))
     factory = logging.getLogRecordFactory()
     yield
@@ -29,7 +29,7 @@ def _own_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def run(folder: Path, server: WireServer, *more: str) -> int:
-    """Run a build of ``QUERIES`` queries with two candidates each, in ``folder/run``. Returns the exit code."""
+    """Run a build of ``QUERIES`` queries with two candidates each in ``folder/run``. Return the exit code."""
     data = folder / "sums.jsonl"
     rows = ({"id": f"q{i}", "question": f"Q{i}", "answer": str(i)} for i in range(QUERIES))
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))

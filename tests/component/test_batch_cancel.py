@@ -1,4 +1,7 @@
-"""A batch job that is not done after ``patience_s`` is cancelled before its requests go online; nothing is paid twice."""
+"""A batch job that is not done after ``patience_s`` is cancelled before its requests go online.
+
+None is paid for twice.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +25,7 @@ Make = Callable[..., OpenAIChat | AnthropicMessages]
 
 @pytest.fixture(params=SERVICES)
 def service(request: pytest.FixtureRequest) -> tuple[BatchDouble, Make]:
-    """A double whose jobs never end by themselves, and the function that makes a provider for its server."""
+    """Return a double whose jobs never end by themselves, and the function that makes a provider for its server."""
     double, provider = SERVICES[request.param]
     return double(polls=10**6), provider
 
@@ -137,7 +140,10 @@ def test_a_job_that_no_caller_needs_is_not_cancelled(tmp_path) -> None:
 
 
 def test_a_job_that_may_belong_to_another_program_is_not_cancelled(tmp_path) -> None:
-    """Anthropic stores no mark, so a job that was found by its size may be another program's."""
+    """A job that was found only by its size is not cancelled, because it may belong to another program.
+
+    This concerns Anthropic, whose batch jobs store no mark of the program that submitted them.
+    """
     double = AnthropicDouble(polls=10**6)
     double.submit_reply = Answer(after_s=1.0)
     with WireServer(double) as server:

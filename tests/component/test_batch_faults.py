@@ -1,4 +1,4 @@
-"""Faults of both batch services: nothing is paid for twice, nothing goes online unasked, and the summary names each."""
+"""Faults of both batch services: nothing is paid for twice, no request goes online unasked, and faults are reported."""
 
 import json
 import random
@@ -32,13 +32,13 @@ TOKENS = {
 
 @pytest.fixture(params=SERVICES)
 def service(request: pytest.FixtureRequest) -> tuple[BatchDouble, Make]:
-    """A double, and the function that makes a provider for its server."""
+    """Return a double, and the function that makes a provider for its server."""
     double, provider = SERVICES[request.param]
     return double(), provider
 
 
 def assert_all_paid_once(double: BatchDouble, drawn: list[Any], count: int = 6, n: int = 2) -> None:
-    """Every sample has a completion, no request was paid for twice, and nothing went online."""
+    """Assert that every sample has a completion, no request was paid for twice, and none went online."""
     assert [len(pair) for pair in drawn] == [n] * count
     assert all(one.text.startswith(f"Q{number}") for number, pair in enumerate(drawn) for one in pair)
     expected = {f"Q{i}": n for i in range(count)} if isinstance(double, AnthropicDouble) else None
@@ -106,7 +106,7 @@ def test_a_service_that_takes_no_job_is_left_after_patience_at_a_stated_price(tm
 
 
 def test_a_token_limit_means_later(tmp_path) -> None:
-    """A job that is alone at the service is divided; the parts are submitted one after the other."""
+    """If the token limit refuses a single job, it is divided, and the parts are submitted one after the other."""
     double = OpenAIDouble()
     double.failure, double.ends = TOKENS, {"batch-0": "failed"}
     with WireServer(double) as server:
@@ -266,7 +266,7 @@ def test_refusals_are_classified_as_online(tmp_path, error: dict[str, str], kind
 
 
 def with_status(status: int, message: str = "?") -> Callable[[list[bytes]], list[bytes]]:
-    """Return a damage that turns the reply to Q1 into an error with ``status``."""
+    """Return a function for ``damage`` that turns the reply to Q1 into an error with ``status``."""
 
     def damage(lines: list[bytes]) -> list[bytes]:
         values = [json.loads(line) for line in lines]
@@ -420,7 +420,7 @@ def test_a_job_that_the_service_does_not_know_at_first_is_not_submitted_again(tm
 
 @pytest.mark.parametrize("newer", [False, True])
 def test_a_lost_job_is_found_behind_a_job_of_another_program(tmp_path, newer: bool) -> None:
-    """Both jobs have the same number of requests, and the search may first take the wrong one."""
+    """A lost job is found even if another program has a job with the same number of requests."""
     double = AnthropicDouble()
     foreign = [{"custom_id": f"x{i}", "params": ask_body("x")} for i in range(12)]
 
@@ -444,7 +444,10 @@ def test_a_lost_job_is_found_behind_a_job_of_another_program(tmp_path, newer: bo
 
 @pytest.mark.parametrize("requests", range(1, 12, 2))
 def test_a_run_that_is_stopped_anywhere_pays_once(tmp_path, service: tuple[BatchDouble, Make], requests: int) -> None:
-    """The run stops when the service has received this many requests, and no submission returns an id at first."""
+    """No request is paid for twice if the run stops after any number of requests.
+
+    The first three submissions lose their replies, so the run does not know the ids of their jobs.
+    """
     double, provider = service
     for done in (True, False, True):
         double.fail("create", Answer(after_s=0.2, cut=True), done=done)

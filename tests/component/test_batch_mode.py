@@ -64,7 +64,7 @@ def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
 
 
 def test_a_long_prompt_is_one_batch(tmp_path) -> None:
-    """The first request does not run alone, because no prompt cache lives as long as a batch job."""
+    """All requests for a long prompt are in one batch job. Online, one would go first to fill the prompt cache."""
     double = AnthropicDouble()
     long = Request(messages=({"role": "user", "content": "Q" * 5000},))
 
@@ -131,7 +131,7 @@ def test_a_batch_is_looked_at_however_long_ago_it_was_sent_off(tmp_path, polls: 
 
 
 def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
-    """Change ``double`` so that ``answers`` are the replies to the first status checks of a batch job."""
+    """Return an answer function that gives ``answers`` to the first status checks, and else asks ``double``."""
     replies = list(answers)
 
     def answer(sent: Sent) -> Answer:
@@ -225,7 +225,7 @@ def test_a_stop_sends_nothing_more_online(tmp_path) -> None:
 
 
 def leave_before_the_id(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
-    """Start a run, and cancel it after the service has received the batch job and before the run has received its id."""
+    """Start a run, and cancel it after the service received the batch job and before the run receives the job's id."""
     double.submit_reply = Answer(after_s=1.0)
     leave_once(tmp_path, server, lambda: double.lines)
     double.submit_reply = None
@@ -292,7 +292,7 @@ def test_who_will_not_wait_says_so_and_pays_twice(tmp_path) -> None:
 
 
 def others_asked(tmp_path, provider, first: int = 6) -> None:
-    """Run with other queries, so that no sample of the previous run is needed."""
+    """Run with other queries than before, so that no sample of the previous run is needed."""
 
     async def run() -> None:
         journal = Journal(tmp_path / "j.sqlite")
@@ -305,7 +305,7 @@ def others_asked(tmp_path, provider, first: int = 6) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "online"])
 def test_what_is_done_is_kept_before_anything_else_is_asked(tmp_path, mode: str) -> None:
-    """A run stores the replies of finished batch jobs before it sends requests, also when it needs none of them."""
+    """A run stores the replies of finished batch jobs before it sends requests, even if it needs none of them."""
     double = OpenAIDouble(polls=10**6)
 
     def answer(sent: Sent) -> Answer:
@@ -419,7 +419,7 @@ def test_pruning_forgets_nothing_that_a_batch_under_way_needs(tmp_path, capsys) 
 
 @pytest.mark.parametrize("polls", [0, 3], ids=["done", "not quite done"])
 def test_two_samplers_of_one_provider_take_a_batch_up_once(tmp_path, polls: int) -> None:
-    """For example a generator in batch mode and a judge online."""
+    """Two samplers of one provider, such as a generator and a judge, collect an earlier batch job once."""
     double = OpenAIDouble(polls=10**6)
 
     async def both(server: WireServer) -> tuple[list[Any], dict[str, Any]]:
@@ -519,7 +519,10 @@ def test_if_the_service_cannot_be_searched_the_plan_stays(tmp_path) -> None:
 
 @pytest.mark.parametrize("most", [1000, 2, 4])
 def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
-    """Jobs of equal size may be confused. A request without a result in one job is in another job, and none is sent online."""
+    """Lost jobs at Anthropic are found by time and size.
+
+    No request goes online, even if jobs of equal size are confused.
+    """
     double = AnthropicDouble()
     double.submit_reply = Answer(cut=True)
     terms = replace(TERMS, most=most)
@@ -532,7 +535,7 @@ def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
 
 
 def test_a_job_of_another_program_costs_no_reply(tmp_path) -> None:
-    """While the job of the other program is followed, the search for the second job fails several times."""
+    """No reply is lost or paid for twice if the search finds a job of another program and then fails several times."""
     double = AnthropicDouble()
     double.batches["msgbatch_foreign"] = [{"custom_id": f"x{i}", "params": ask_body("x")} for i in range(2)]
     double.fail("create", Answer(cut=True), Answer(cut=True))
@@ -555,7 +558,7 @@ def test_a_job_of_another_program_costs_no_reply(tmp_path) -> None:
 
 
 def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
-    """The search starts with the newest job, so the first plan gets the job of the second."""
+    """The next run finds both lost jobs at Anthropic, even if the search exchanges them."""
     double = AnthropicDouble()
 
     def provider(server: WireServer, most: int) -> AnthropicMessages:
@@ -615,7 +618,7 @@ def test_only_what_fits_into_the_budget_is_submitted(tmp_path) -> None:
 
 
 def test_a_budget_that_long_answers_would_break_is_used_up_by_short_ones(tmp_path) -> None:
-    """The remaining requests are submitted when the first batch job has shown how long completions are."""
+    """Requests that the budget holds back are submitted when the first job has shown that answers are short."""
     double = OpenAIDouble()
     book = Ledger(budget_usd=0.01, prices={"m": {"output": 5.0}})
     with WireServer(double) as server:  # up to 1,600 tokens an answer: 0.004 at half the price; they have 2
@@ -645,7 +648,7 @@ def test_the_budget_counts_what_is_under_way(tmp_path, mode: str) -> None:
 
 
 def test_what_does_not_fit_is_told_though_a_batch_never_ends(tmp_path) -> None:
-    """A job that is given up stays reserved in the budget, so that its requests cannot go online as well."""
+    """The cost of a job that never ends stays reserved, so its requests cannot go online and exceed the budget."""
     double = OpenAIDouble(polls=10**6)
     double.cancels = False
     book = Ledger(budget_usd=3.0, prices=PRICES)

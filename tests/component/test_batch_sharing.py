@@ -30,7 +30,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def process(folder: Path, server: WireServer, **settings: Any) -> AsyncIterator[JournaledSampler]:
-    """Open a sampler with its own journal object, as another process would have it."""
+    """Open a sampler with a journal object of its own, as a separate process has it."""
     journal, provider = Journal(folder / "j.sqlite"), chat(server, **settings)
     draws = sampler(provider, journal, Ledger(prices=PRICES))
     async with journal, provider, draws:
@@ -137,7 +137,10 @@ def test_the_jobs_of_a_process_that_ends_are_resumed_by_another(tmp_path: Path, 
 
 
 def test_a_search_that_fails_during_a_run_costs_only_the_samples_of_the_lost_job(tmp_path: Path) -> None:
-    """The first process ends and leaves a job without an id. The service cannot list its jobs for a while."""
+    """If the service cannot list its jobs for a while, only the samples of the lost job fail.
+
+    The first process ends and leaves this job without an id.
+    """
     double = OpenAIDouble(polls=10**6)
     double.fail("create", Answer(after_s=1.0), done=True)
     double.fail("list", *[Answer(status=503)] * 1000)

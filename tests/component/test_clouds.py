@@ -108,7 +108,7 @@ def sample(provider: Any) -> Any:
 
 @pytest.fixture
 def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An environment without credentials of any cloud."""
+    """Remove all credentials of clouds from the environment."""
     for name in list(os.environ):
         if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "ANTHROPIC_", "OPENAI_", "CLOUD")):
             monkeypatch.delenv(name)

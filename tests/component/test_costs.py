@@ -26,7 +26,7 @@ VERDICT = '{"reasoning": "", "equivalent": true, "confidence": 1.0, "score": 7}'
 
 
 class Service:
-    """Answers with the model's name and a fixed usage, and counts what it charges. ``down``: it fails."""
+    """A server that answers with the model's name and a fixed usage, and counts its charges. If ``down``, it fails."""
 
     def __init__(self) -> None:
         self.down = False

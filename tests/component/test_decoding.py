@@ -55,7 +55,7 @@ def rows(prompts: Sequence[tuple[int, ...]], seed: int = 0, **options: Any) -> l
 
 
 def decode(network: Any, waiting: Sequence[SequenceState], *, at_once: int = 99, ends: Sequence[int] = (1,)) -> None:
-    """Sample ``waiting``, at most ``at_once`` at a time."""
+    """Sample the answers in ``waiting``, at most ``at_once`` at a time."""
     batch: RunningBatch[SequenceState] = RunningBatch(network, ends=ends, pad=0)
     left = list(waiting)
     with torch.inference_mode():
@@ -77,7 +77,7 @@ def test_greedy_answers_are_those_of_generate(network: Any) -> None:
 
 
 def assert_same_or_tied(network: Any, row: SequenceState, tokens: list[int]) -> None:
-    """Assert that the answers are equal, or first differ at two tokens with the same logit, up to rounding."""
+    """Assert that the answers are equal, or that the first different tokens have equal logits up to rounding."""
     place = next((i for i, pair in enumerate(zip(row.tokens, tokens, strict=False)) if pair[0] != pair[1]), None)
     if place is None:
         assert row.tokens == tokens
@@ -114,7 +114,10 @@ def test_an_answer_is_the_same_alone_and_in_company(network: Any) -> None:
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_an_answer_is_the_same_in_any_company(network: Any, data: st.DataObject) -> None:
-    """The rows join and leave at different tokens, and have different lengths, samplers and stop conditions."""
+    """An answer does not depend on the other rows of its batch, which join and leave at any token.
+
+    The rows have different lengths, samplers and stop conditions.
+    """
     row = st.builds(
         lambda prompt, seed, **given: rows([prompt], seed, **given)[0],
         st.one_of(st.sampled_from(PROMPTS), st.lists(st.integers(2, 89), min_size=1, max_size=12).map(tuple)),
@@ -128,7 +131,7 @@ def test_an_answer_is_the_same_in_any_company(network: Any, data: st.DataObject)
 
 
 def test_rows_continue_in_a_new_batch(network: Any) -> None:
-    """If memory runs out, the rows of a batch go to other batches with the tokens that they already have."""
+    """Rows can continue in another batch with the tokens that they already have, as after an out-of-memory error."""
     whole, moved = rows(PROMPTS, seed=7), rows(PROMPTS, seed=7)
     decode(network, whole)
     batch: RunningBatch[SequenceState] = RunningBatch(network, ends=[1], pad=0)
@@ -157,7 +160,7 @@ def test_a_prompt_is_read_once_for_its_answers(monkeypatch: pytest.MonkeyPatch) 
 
 @given(data=st.data())
 def test_a_layer_stores_the_tokens_of_each_row_at_its_end(data: st.DataObject) -> None:
-    """Rows join, leave and grow at random. The columns of each row are compared with a list per row."""
+    """A layer has the right columns for each row after random joins, removals and new tokens."""
     window = data.draw(st.none() | st.integers(2, 6))
     layer, expected, number = RowLayer(window), [], 0
     for _ in range(data.draw(st.integers(1, 12))):

@@ -37,7 +37,7 @@ def agent(body: Mapping[str, Any]) -> Answer:
 
 
 def user(body: Mapping[str, Any]) -> Answer:
-    """Confirm the first proposal, and end the dialogue after the second text of the assistant."""
+    """Return the next message of the user: a confirmation of the first proposal, or the end after the second text."""
     assert "You are" in body["messages"][0]["content"]
     roles = [message["role"] for message in body["messages"][1:]]
     assert all(one != other for one, other in itertools.pairwise(roles)), roles
@@ -68,7 +68,7 @@ def candidates(out: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Whole:
-    """A build that was not interrupted: its folder, and the requests that it sent."""
+    """An uninterrupted build: its folder, and the requests that it sent."""
 
     out: Path
     sent: list[Sent]

@@ -1,4 +1,4 @@
-"""TRL's trainers accept every training table without changes: one training step, with tools and without."""
+"""TRL's trainers accept every training table without changes: one training step, with and without tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ QUICK: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of sums. Every third query uses a tool; both sides of its pairs contain call, result and answer."""
+    """Return a run of sums.
+
+    Every third query uses a tool, and both sides of its pairs contain call, result and answer.
+    """
     return write_run(tmp_path_factory.mktemp("runs") / "sums", 60)
 
 
@@ -75,7 +78,7 @@ def test_a_step_on_the_files_as_they_lie(
 
 
 def test_words_and_tools_in_one_batch(run: Path, policy: str, tmp_path: Path) -> None:
-    """The tables mix rows with and without tools, so ``tools`` is null in some rows of a batch."""
+    """TRL can train on batches in which only some rows have tools and ``tools`` is null in the others."""
     rows = load_dataset("parquet", data_dir=str(run / "dpo"), split="train")
     assert {bool(declared) for declared in rows["tools"]} == {True, False}
     assert trained("DPO", policy, rows, tmp_path).state.log_history[0]["loss"] > 0
@@ -107,7 +110,7 @@ def test_the_margin_is_in_all_rows_and_moves_the_loss(run: Path, judge: str, tmp
 
 
 def test_steps_are_in_trls_stepwise_form() -> None:
-    """The prm table has the stepwise format that TRL documents; TRL 1.16 itself has no trainer for it."""
+    """The table ``prm`` has the stepwise format that TRL documents, although TRL 1.16 has no trainer for it."""
     from tests.runs import rows
 
     (row,) = rows(1, 1, tools=False)
@@ -123,7 +126,7 @@ def test_steps_are_in_trls_stepwise_form() -> None:
 
 
 def test_a_reward_model_learns_a_separable_preference(judge: str, tmp_path: Path) -> None:
-    """32 pairs whose chosen side is "yes": the Bradley–Terry loss falls and every pair is ranked correctly."""
+    """If every chosen answer is "yes", the Bradley–Terry loss falls, and every one of 32 pairs is ranked correctly."""
 
     def said(number: int, word: str) -> list[dict[str, str]]:
         question = {"role": "user", "content": f"Is {number} = {number}?"}

@@ -1,4 +1,4 @@
-"""Each fault of the catalogue alone and all mixed, in four API shapes: answers, cost and summary are right."""
+"""Each fault of the catalogue alone and all faults mixed, in four API formats: answers, cost and summary are right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sampled(folder: Path, server: FaultServer, timeout_s: float) -> tuple[dict[str, list[Answer]], dict, int, float]:
-    """Sample N answers to each question. Returns them with the totals, the stored answers and the journal's cost."""
+    """Sample N answers to each question.
+
+    Return the answers, the totals, the number of stored answers and their cost.
+    """
 
     async def run() -> tuple[dict[str, list[Answer]], dict, int, float]:
         journal, ledger = Journal(folder / "journal.sqlite"), Ledger(prices=PRICES)
@@ -61,7 +64,7 @@ def sampled(folder: Path, server: FaultServer, timeout_s: float) -> tuple[dict[s
 
 
 def check_answers(server: FaultServer, answers: dict[str, list[Answer]], stored: int) -> list[ProviderError]:
-    """Check that each (question, index) has one answer or one error; return the errors."""
+    """Assert that each (question, index) has one answer or one error. Return the errors."""
     errors = []
     for question, drawn in answers.items():
         assert len(drawn) == N
@@ -110,7 +113,7 @@ def check_effect(fault: Fault, errors: list[ProviderError], met: int) -> None:
 
 
 def check_summary(server: FaultServer, totals: dict) -> None:
-    """Each fault is counted in the summary, by its cause."""
+    """Assert that the summary counts each fault by its cause."""
     failures = Counter(totals["failures"])
     unnamed = {fault.name for fault in server.faults if fault.effect == "unreadable" and not fault.cause}
     named = server.by_cause("retried", "row", "unreadable")
@@ -135,7 +138,7 @@ def test_replies_with_another_number_of_answers(fault: Fault, tmp_path: Path) ->
 
 
 def test_half_of_the_requests_are_refused_for_overload(tmp_path: Path) -> None:
-    """Every request is answered, and only failed requests are sent again."""
+    """If half of the requests are refused for overload, all are answered, and only refused requests are sent again."""
     overloads = [FAULTS["429"], FAULTS["429 with retry-after"], FAULTS["503"], FAULTS["529"]]
     with FaultServer(SHAPES["ollama"], overloads, lambda number: number % 2 == 1) as server:
         answers, _, stored, _ = sampled(tmp_path, server, 60.0)
@@ -144,7 +147,7 @@ def test_half_of_the_requests_are_refused_for_overload(tmp_path: Path) -> None:
 
 
 def words_of(server: FaultServer, folder: Path, *more: str) -> list[str]:
-    """The words of a build that asks ``server``."""
+    """Return the words of a build that sends its requests to ``server``."""
     data = folder / "rows.jsonl"
     rows = ({"id": f"q{number}", "question": f"What is {number}?", "answer": "1"} for number in range(60))
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -187,13 +190,13 @@ def test_a_build_with_all_faults_mixed(
 
 
 def candidates_of(out: Path) -> list[tuple[tuple[str, int], dict]]:
-    """Query, index and content of each candidate in the shards of a run."""
+    """Return query, index and content of each candidate in the shards of a run."""
     rows = shards.nested(shards.parts_of(out))
     return [((row["query_id"], one["index"]), one) for row in rows for one in row["candidates"]]
 
 
 def check_printed(server: FaultServer, summary: str) -> None:
-    """The summary of the build names each fault that was met, with its count."""
+    """Assert that the summary of the build names each fault that occurred, with its count."""
     line = next(line for line in summary.splitlines() if "attempts to get a reply failed" in line)
     printed = Counter({cause: int(count) for count, cause in re.findall(r"(\d+) × ([^,]+?)(?=,|\.$)", line)})
     assert not server.by_cause("retried", "row") - printed

@@ -1,6 +1,6 @@
 """A model in this process that writes Harmony: it thinks, calls a tool, answers, and is verified.
 
-A tiny Llama with weights that write the two turns of one dialogue. Its chat template writes Harmony.
+The model is a tiny Llama whose weights produce the two turns of one dialogue. Its chat template writes Harmony.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def harmony_tokenizer(template: str | None) -> Any:
 
 
 def saved(folder: Path) -> Path:
-    """Save a model whose next token depends on the last token alone: the end of the prompt chooses the turn."""
+    """Save a model whose next token depends only on the last token, so that the end of the prompt selects the turn."""
     import torch
     from transformers import LlamaForCausalLM
 
@@ -101,7 +101,10 @@ def test_a_harmony_model_calls_a_tool_and_is_verified(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_template_gets_the_rendered_prompt() -> None:
-    """The user's text cannot contain a message, because it is encoded without special tokens."""
+    """Without a template, the prompt is rendered as Harmony.
+
+    Special tokens in the user's text are encoded as plain text.
+    """
     engine = LocalEngine("unused")
     engine.tokenizer = harmony_tokenizer(None)
     engine.harmony_ids = {mark: engine.tokenizer.convert_tokens_to_ids(mark) for mark in MARKS}

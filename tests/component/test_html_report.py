@@ -91,7 +91,7 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
 
 
 def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> str:
-    """Write the report page of these rows, with all rows in its list."""
+    """Return the report page of these rows, with all rows in its list."""
     figures = RunFigures(pairs=PairFigures())
     for row in nested:
         query = record_of_nested_row(row)
@@ -110,7 +110,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Browser:
-    """The report of 40 queries with 4 candidates each, in the browser."""
+    """Return a browser with the report of 40 queries with 4 candidates each."""
     file = tmp_path / "report.html"
     file.write_text(page(rows(40, 4), {"queries": 40, "config": {"n": 4}}, "run <b>"), "utf-8")
     browser.open(file)
@@ -198,7 +198,7 @@ def test_a_mark_does_not_move_to_another_answer(opened: Browser) -> None:
 
 
 def test_opens_at_its_top_and_colours_code_alone(browser: Browser, tmp_path: Path) -> None:
-    """The list of queries scrolls separately, and the styles of charts do not change highlighted code."""
+    """The page opens at its top, the list scrolls separately, and styles of charts do not change highlighted code."""
     file = tmp_path / "report.html"
     file.write_text(page(rows(60, 8), {"queries": 60, "config": {"n": 8}}, "run"), "utf-8")
     browser.open(file)
@@ -231,7 +231,7 @@ def test_narrow_screens_show_the_browser_before_the_tables_and_tables_that_scrol
 
 
 def test_a_hundred_thousand_candidates_stay_usable(browser: Browser, tmp_path: Path) -> None:
-    """The list draws only visible rows, and the candidates are unpacked part by part."""
+    """With 100,000 candidates, the list draws only visible rows, and candidates are unpacked only when needed."""
     part = Parts.of(rows(32, 8))
     index = [{**part.index[number % 32], "id": f"q{number}"} for number in range(12_512)]
     parts = Parts(index, part.packed * 391)
@@ -295,7 +295,10 @@ def test_the_picture_of_the_readme_is_made_from_a_run(browser: Browser, tmp_path
 
 
 def test_answers_can_be_marked_and_the_verdict_appears_after_the_mark(browser: Browser, tmp_path: Path) -> None:
-    """The saved marks are those that ``bestofn audit RUN marks=FILE`` reads."""
+    """An answer can be marked as right or wrong, its verdict appears only then, and the marks can be saved.
+
+    ``bestofn audit RUN marks=FILE`` reads the saved marks.
+    """
     sample = draw_sample(rows(10, 4), 12)
     file = tmp_path / "audit.html"
     file.write_text(audit_page(sample, "run <b>", {"sample": 12, "seed": 0}), "utf-8")

@@ -1,4 +1,4 @@
-"""A reward service over HTTP on loopback: formats, failures and the next server."""
+"""A reward service over HTTP on loopback: request formats, failures, and a second server after a failure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def score(request: web.Request) -> web.Response:
 
 
 class Faulty:
-    """A server that first replies with ``statuses``, and then correctly."""
+    """A server that first replies with the statuses in ``statuses``, and then correctly."""
 
     def __init__(self, *statuses: int) -> None:
         self.statuses, self.calls = list(statuses), 0
@@ -105,7 +105,7 @@ def test_another_shape_is_no_value() -> None:
 
 
 def test_an_answer_that_is_refused_costs_no_sibling_its_value() -> None:
-    """With one text per request, only the text that exceeds the model's context is refused."""
+    """If the service refuses one answer as too long, only this answer has no value."""
 
     async def short(request: web.Request) -> web.Response:
         body = await request.json()

@@ -1,4 +1,4 @@
-"""Rows of a dataset of the Hub, by the real client from a Hub on loopback."""
+"""Rows of a dataset on the Hub are read with the real client from a Hub on loopback."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def put(hub: HubDouble, *splits: str) -> None:
 
 
 def test_without_a_split_the_only_one_is_read_and_none_is_guessed(tmp_path: Path) -> None:
-    """A held-out set may be given without a split. A wrong guess would hold out its training rows, not its test rows."""
+    """Without ``split``, the only split is read. If there are several, the error asks for one, and none is guessed."""
     both: list[dict[str, object]] = [{"streaming": True}, {"streaming": False}]
     with HubDouble() as hub:
         put(hub, "test")

@@ -1,4 +1,4 @@
-"""Judges over real HTTP: settings that the service refuses, a judge that always fails, one unreadable order."""
+"""Judges over real HTTP: settings that the service refuses, a judge that always fails, one unreadable comparison."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def refusing(*names: str) -> Callable[[Sent], Answer]:
 
 
 def with_judge(server: WireServer, journal: Path, use: Callable[[Sampler], Awaitable[T]]) -> T:
-    """Call ``use`` with the judge at ``server``. Requests are not retried."""
+    """Call ``use`` with a sampler for the judge at ``server``. Failed requests are not sent again."""
 
     async def run() -> T:
         provider = OpenAIChat(
@@ -66,7 +66,7 @@ def with_judge(server: WireServer, journal: Path, use: Callable[[Sampler], Await
 
 
 def verdicts(server: WireServer, journal: Path, count: int) -> list[Verdict]:
-    """Return the verdicts of the judge on ``count`` different answers, all asked at once."""
+    """Return the verdicts of the judge on ``count`` different answers. All requests are sent at once."""
 
     async def ask(judge: Sampler) -> list[Verdict]:
         verifier = Judge(judge)

@@ -51,7 +51,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for the page when a server ends."""
+    """Let servers end without waiting for the page."""
     monkeypatch.setattr(live_server, "LAST_LOOK_S", 0.0)
 
 
@@ -69,7 +69,7 @@ def test_an_open_page_gets_the_last_state_and_asks_no_more(
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """The folder of a build that has started and has no shard."""
+    """Return the folder of a build that has started and has no shard yet."""
     folder = tmp_path / "run"
     folder.mkdir()
     manifest.write(folder, manifest.describe({"n": 4}, state="running"))
@@ -77,7 +77,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def complete_shard(run: Path, number: int, queries: int) -> None:
-    """Write a shard of other queries than those of the other shards, and then its marker."""
+    """Write the shard ``number`` with queries of its own, and then its marker."""
     part = run / "shards" / f"{number:05d}.parquet"
     nested = ({**row, "query_id": f"{number}-{row['query_id']}"} for row in rows(queries, tools=False, seed=number))
     write_shard(part, nested)

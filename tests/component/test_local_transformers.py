@@ -54,7 +54,7 @@ def facts(completions: Sequence[Completion]) -> list[Any]:
 
 
 def logprobs(completions: Sequence[Completion]) -> Any:
-    """Return the log-probabilities for a comparison with a tolerance, because rounding depends on batch and processor."""
+    """Return the log-probabilities, to be compared with a tolerance: rounding depends on batch and processor."""
     return pytest.approx([one.logprob for one in completions], abs=1.01 * LOGPROB_STEP)
 
 
@@ -78,7 +78,7 @@ def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
 
 
 def test_requests_share_the_time_of_their_batches() -> None:
-    """The time in the queue and the time of other answers in the batch are not counted for an answer."""
+    """The seconds of an answer are its share of the batch time. The time in the queue is not counted."""
     started = time.perf_counter()
     completions = sampled([request(f"What is {i} + 1?") for i in range(6)], 2, max_rows=4, max_answer_tokens=8)
     elapsed = time.perf_counter() - started
@@ -87,7 +87,7 @@ def test_requests_share_the_time_of_their_batches() -> None:
 
 
 def test_a_later_sample_is_the_same_alone() -> None:
-    """Sample i uses seed + i. So a larger n, or a request for a single index, gives the same answers."""
+    """Sample i alone, with the seed plus i, equals sample i of a request for several samples."""
     (four,) = sampled([request(seed=10)], 4)
     (third,) = sampled([request(seed=12)], 1)
     assert facts(third)[0][0] == facts(four)[2][0]
@@ -238,7 +238,7 @@ def test_a_cancelled_request_leaves_the_batch(engine: LocalEngine, monkeypatch: 
 
 
 def test_a_request_joins_the_running_batch(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has another length, temperature and stop string than the answers that are computed already."""
+    """A request with another length, temperature and stop string joins a running batch, and no answer changes."""
     long = GenerationRequest(prompt_of(engine), 2, seed=1, max_tokens=60)
     late = GenerationRequest(
         prompt_of(engine, "Hello"), 2, seed=5, max_tokens=7, sampler=TokenSampler(0.5), stop=("q",)

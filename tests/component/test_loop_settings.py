@@ -1,4 +1,4 @@
-"""The loop with changed settings in the folder of a finished loop: the result equals that of an empty folder."""
+"""``bestofn loop`` with changed settings in the folder of a finished loop gives the result of an empty folder."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def result(out: Path) -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished loop; tests restore it in its place with ``restored``."""
+    """Return the folder of a finished loop. Tests copy it back with ``restored``."""
     out = tmp_path_factory.mktemp("loops") / "loop"
     loop(config(out, "dpo"))
     shutil.copytree(out, out.with_name("copy"))
@@ -83,7 +83,7 @@ def test_a_changed_setting_gives_the_result_of_an_empty_folder(setting: str, fin
 
 
 def test_every_setting_of_the_loop_is_tried() -> None:
-    """``out``, ``threads``, ``resume`` and ``trusted`` change no result. The next test is of the settings of GRPO."""
+    """``CHANGES`` has every setting of the loop, except those that change no result and the settings of GRPO."""
     settings = set(compose(["train@trl=pocket/dpo"], "loop"))
     of_grpo = {"verifier", "sandbox", "persona"}
     tried = {name.partition(".")[0] for name in CHANGES}
@@ -108,13 +108,16 @@ def test_replaced_weights_are_trained_again(finished: Path, tmp_path: Path) -> N
 
 
 class Killed(BaseException):
-    """Ends a loop as SIGKILL would: nothing of bestofn catches it."""
+    """An exception that ends a loop like SIGKILL, because no code of bestofn catches it."""
 
 
 def test_a_killed_loop_ends_with_the_same_result(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop is killed while it writes tables, while it saves the model, and before it compares."""
+    """A loop that was killed ends with the same result.
+
+    It is killed while it writes tables, while it saves the model, and before it compares.
+    """
 
     def killed(*_: object, **__: object) -> None:
         raise Killed

@@ -1,4 +1,4 @@
-"""LoRA adapters: trained, resumed, merged or saved alone, and sampled from."""
+"""LoRA adapters can be trained, resumed, merged or saved alone, and used for sampling."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ moto_server = pytest.importorskip("moto.server")
 
 @pytest.fixture
 def bucket(monkeypatch, tmp_path) -> Iterator[str]:
-    """The URL of an empty bucket."""
+    """Yield the URL of an empty bucket."""
     server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -207,7 +207,7 @@ def test_folders_of_urls() -> None:
 
 
 def shard(folder: Path, content: str) -> None:
-    """Write a shard into the run's folder, in the order in which a build writes it."""
+    """Write the files of a shard into the run's folder in the order in which a build writes them."""
     shards = folder / "shards"
     shards.mkdir(parents=True, exist_ok=True)
     (shards / "00000.json").unlink(missing_ok=True)
@@ -216,7 +216,7 @@ def shard(folder: Path, content: str) -> None:
 
 
 def pulled(url: str, folder: Path) -> dict[str, str]:
-    """The files that a new machine starts with."""
+    """Return the files that a new machine downloads at the start."""
     Mirror(url, folder)._pull()
     return {path.name: path.read_text() for path in sorted((folder / "shards").glob("*"))}
 

@@ -1,4 +1,4 @@
-"""Reward models with tiny real checkpoints: masks, padding, heads, shared prompts and memory."""
+"""Reward models with tiny real checkpoints: masks, padding, heads, shared prompts and memory use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def scores(reward: ModelReward, *asked: tuple[Query, list[Candidate]]) -> list[l
 
 
 def by_card(folder: Path, query: Query, candidate: Candidate) -> float:
-    """Score one text as model cards show it: with the chat template, one BOS token, and the first logit as the score."""
+    """Return the score of one text computed as on model cards: chat template, one BOS token, first logit."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     tok = AutoTokenizer.from_pretrained(folder)
@@ -85,7 +85,7 @@ def test_tools_of_the_query_are_read(folder: Path) -> None:
 
 
 def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Path) -> None:
-    """A reward model gets messages in the form of its training data, in which the arguments of calls are objects."""
+    """A conversation gets the same score as in the published table: the arguments of tool calls are objects in both."""
     arguments = '{"a": 1}'
     call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}}
     said = (
@@ -327,7 +327,7 @@ STRICT = (
 
 @pytest.mark.parametrize("family", ["generic", "armorm", "internlm2"])
 def test_a_conversation_that_the_template_refuses_costs_no_other_its_score(tmp_path: Path, family: Any) -> None:
-    """Waiting queries are scored together, and an error in one does not fail the others."""
+    """If the template refuses one conversation, the other conversations in the same batch still get their scores."""
     if family == "generic":
         folder = save_reward_model(tmp_path)
     elif family == "armorm":

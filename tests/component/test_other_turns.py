@@ -1,4 +1,4 @@
-"""Turns of users and tools are not in the loss of TRL's trainers."""
+"""TRL's trainers leave turns of users and tools out of the loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUICK: dict[str, Any] = {"max_steps": 1, "per_device_train_batch_size": 2, "max_
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of recorded dialogues with a simulated user and tools."""
+    """Return a run of recorded dialogues with a simulated user and tools."""
     out = tmp_path_factory.mktemp("runs") / "dialogues"
     config = compose(["dataset=starter_dialogues", "dataset.size=5", "provider=recorded", "sandbox=none", f"out={out}"])
     ObjectBuilder().build(config["executor"], "executor").run(config, out)
@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chatml(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model whose chat template does not mark what the assistant writes."""
+    """Return a model whose chat template does not mark the assistant's tokens."""
     return str(save_language_model(tmp_path_factory.mktemp("lm")))
 
 

@@ -1,4 +1,4 @@
-"""Twelve planted credentials are in no file and no output of build, regenerate, inspect, report, journal and push."""
+"""Twelve planted credentials appear in no file and no output of the commands that run, show and publish a build."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def echo(sent: Sent) -> Answer:
-    """A service that repeats all that it has received: in answers, in errors and in redirects."""
+    """Return an answer, an error or a redirect that repeats everything in the request."""
     received = json.dumps({"headers": dict(sent.headers), "query": dict(sent.query), "body": sent.raw.decode()})
     if sent.path.endswith("/classify"):
         status = 200 if "sum 1 " in received else 400

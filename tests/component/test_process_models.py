@@ -1,4 +1,4 @@
-"""Process reward models with tiny checkpoints of the published shapes: positions, classes, batches, and refusals."""
+"""Process reward models with tiny checkpoints of the published kinds: positions, classes, batches and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = ["Step 1: one and two", "Step 2: so three"]
 
 
 def save(folder: Path, family: str, *, seed: int = 0, labels: int = 2) -> Path:
-    """Save a tiny random checkpoint of the family: a language model, or a token classifier."""
+    """Save a tiny random checkpoint of ``family``: a language model or a token classifier."""
     from transformers import LlamaForCausalLM, LlamaForTokenClassification
 
     torch.manual_seed(seed)
@@ -48,7 +48,7 @@ def scores(reward: ProcessModelReward, *texts: str) -> list[Score]:
 
 
 def by_card(folder: Path, family: str) -> list[float]:
-    """The probabilities of STEPS, computed as the model cards show it."""
+    """Return the probabilities of the steps in STEPS, computed as the model cards show."""
     from transformers import AutoModelForCausalLM, AutoModelForTokenClassification, AutoTokenizer
 
     tok = AutoTokenizer.from_pretrained(folder)

@@ -1,4 +1,4 @@
-"""Push and load back through the real Hub client, against a double on loopback."""
+"""A run is pushed and loaded back with the real Hub client, from a double of the Hub on loopback."""
 
 from __future__ import annotations
 

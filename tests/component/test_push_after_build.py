@@ -1,4 +1,4 @@
-"""A build uploads its complete run if ``hub.push`` is true, and otherwise says how to upload it."""
+"""A build uploads its complete run if ``hub.push`` is true. Otherwise it prints how to upload the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds on a real Ray cluster of several nodes on this machine, over real HTTP. The dataset equals a local one."""
+"""Builds on a real Ray cluster of several nodes on this machine give the same dataset as a local build."""
 
 import asyncio
 import contextlib
@@ -74,7 +74,7 @@ def config(folder: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
 
 
 def with_retries(start: Callable[[], Any]) -> Any:
-    """The result of ``start``, with retries: Ray gives a node 30 s to start, which is too short on a busy machine."""
+    """Return the result of ``start``, with retries: Ray waits 30 s for a node, which is too short on a busy machine."""
     for _ in range(3):
         with contextlib.suppress(Exception):  # Ray raises a bare Exception for it
             return start()
@@ -83,7 +83,7 @@ def with_retries(start: Callable[[], Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> list[dict[str, Any]]:
-    """The candidates of an uninterrupted run on a single machine."""
+    """Return the candidates of an uninterrupted run on a single machine."""
     folder = tmp_path_factory.mktemp("local")
     with OpenAIServer() as server:
         LocalExecutor().run(config(folder, server), folder / "run")
@@ -98,7 +98,10 @@ def table(out: Path) -> list[dict[str, Any]]:
 
 
 def test_dataset_and_rate_are_those_of_a_single_machine(cluster, expected, tmp_path) -> None:
-    """Two shard workers cannot see the run's folder, verification runs on the node with the resource, and the rate limit holds."""
+    """A cluster gives the dataset and keeps the rate limit of a single machine.
+
+    The two workers cannot read the run's folder, and verification runs on the node that has its resource.
+    """
     with OpenAIServer() as server:
         executor = RayExecutor(
             address=cluster.address,
@@ -211,7 +214,7 @@ def tight(cluster) -> dict[str, float]:
 
 
 def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_path) -> None:
-    """Ray raises a different error for this worker than for other lost workers."""
+    """A worker that Ray kills because of its memory is treated like any lost worker, although the error differs."""
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(1, 0.5, resources=tight), shards_in_flight=2)
         with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|before they were ready).*low on memory"):
@@ -225,7 +228,7 @@ class Sleeper:
 
 
 def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
-    """Otherwise every request in flight would become the error of a row, and its shard would be complete."""
+    """If Ray kills the gateway because of its memory, the run stops, and no open request becomes a row's error."""
     import ray
 
     lost: list[str] = []
@@ -243,7 +246,10 @@ def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
 
 
 def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, monkeypatch, caplog) -> None:
-    """The workers cancel their shards then, and this cancellation must not hide the cause."""
+    """If the gateway is killed, the run ends with a machine error.
+
+    The workers' cancelled shards do not hide this cause.
+    """
     import ray
 
     caplog.set_level(logging.INFO)
@@ -270,7 +276,7 @@ def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, m
 
 
 def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:
-    """Start a build on ``cluster`` in a new process, into ``folder/ray``."""
+    """Start a build on ``cluster`` in a new process. It writes to ``folder/ray``."""
     file = folder / "config.json"
     file.write_text(json.dumps(given))
     words = [sys.executable, "-c", DRIVER, cluster.address, str(file), str(folder / "ray")]
@@ -284,7 +290,7 @@ def wait_for(server: OpenAIServer, requests: int, process: subprocess.Popen[str]
 
 
 def settled(server: OpenAIServer) -> int:
-    """The number of requests that the server has received when no more arrive."""
+    """Wait until no more requests arrive at the server. Return their number."""
     met = -1
     while met != server.requests:
         met = server.requests

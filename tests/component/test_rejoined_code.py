@@ -1,4 +1,7 @@
-"""Rows with the prompt "-" get their problem from the original dataset. Its tests judge programs in a real sandbox."""
+"""Rows with the prompt "-" get problem and tests from the original dataset.
+
+The tests run programs in a real sandbox.
+"""
 
 from __future__ import annotations
 

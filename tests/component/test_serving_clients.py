@@ -1,4 +1,4 @@
-"""The local server against the requests of OpenAI's Python client: what it honours, and what it refuses by name."""
+"""The local server reads the requests of OpenAI's Python client, and names each field that it does not support."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ def test_prompts_of_token_ids_are_those_of_their_text(client: openai.OpenAI) -> 
 
 
 def test_echoed_prompts_have_log_probabilities(served: Running) -> None:
-    """Harnesses rate given answers with it. As in OpenAI's API, the first token has no value; its own types forbid that."""
+    """An echoed prompt has log-probabilities, except for its first token.
+
+    Evaluation harnesses use them to rate answers.
+    """
     client = served.client(strict=False)
     asked: Any = {"model": MODEL, "prompt": "abcd", "echo": True, "logprobs": 2, "temperature": 0}
     alone = client.completions.create(**asked, max_tokens=0).choices[0]
@@ -306,7 +309,7 @@ def test_a_key_may_have_any_characters(tmp_path: Path) -> None:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for ``condition``; the limit only ends a test that would otherwise hang."""
+    """Wait until ``condition`` is true. The time limit only ends a test that would otherwise never end."""
     deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -314,7 +317,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_disconnected_request_is_not_computed_further(served: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its batch would run for 900 tokens; the next request is answered although that batch is never completed."""
+    """If a client disconnects, the computation of its answer ends, and the next request is answered at once."""
     body = BODY | {"n": 8, "max_tokens": 900, "logit_bias": {"2": -100}}
     with pytest.raises(TimeoutError):
         send(served.url, "/v1/chat/completions", json.dumps(body).encode(), timeout=0.3)
@@ -370,7 +373,7 @@ def test_a_reward_model_is_not_served_as_a_chat_model(tmp_path: Path, capsys: py
 
 
 def test_ctrl_c_ends_the_server_while_it_computes() -> None:
-    """The answer of 8,000 tokens would take minutes: the process ends with it unfinished."""
+    """Ctrl-C ends the server before an answer of 8,000 tokens is complete."""
     words = [sys.executable, "-m", "bestofn", "serve", "model=pocket", "port=0"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:

@@ -1,4 +1,4 @@
-"""A served reward model: the shapes of vLLM and of Text Embeddings Inference, and ``reward=http`` as its client."""
+"""A served reward model: the formats of vLLM and of Text Embeddings Inference, and ``reward=http`` as the client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def url(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def values(folder: Path) -> list[float]:
-    """Return the scores of ``ANSWERS`` by the model in this process."""
+    """Return the scores of ``ANSWERS`` that the model in this process gives."""
     return [score.value for score in scored(ModelReward(str(folder)), 3)]  # type: ignore[misc]
 
 

@@ -1,4 +1,4 @@
-"""Twenty scripted dialogues over real HTTP in the three wire shapes: the loop, the worlds, the verdicts, the traces.
+"""Twenty scripted tool dialogues over real HTTP in three API formats: tool loop, worlds, verdicts and traces.
 
 The server checks each history as the services do (every call answered once, in order, before the next turn) and plays
 the script's next turn. Three siblings run each dialogue.
@@ -37,7 +37,7 @@ SIBLINGS = 3
 
 @dataclass(frozen=True)
 class Dialogue:
-    """The calls or the text that the model sends in each turn, and the expected outcome."""
+    """The calls or the text that the model returns in each turn, and the expected outcome."""
 
     name: str
     turns: Sequence[Sequence[Call] | str]
@@ -186,7 +186,10 @@ LIMITS = RolloutLimits(turns=6)
 
 
 def turn_of(dialogue: Dialogue, number: int, words_only: bool) -> Sequence[Call] | str:
-    """Return what the model sends after ``number`` turns. A model that repeats a call stops only if calls are forbidden."""
+    """Return the model's output after ``number`` turns.
+
+    A model that repeats a call stops only if calls are forbidden.
+    """
     if not dialogue.loops:
         return dialogue.turns[number]
     if words_only:
@@ -215,7 +218,7 @@ class ChatShape:
         return OpenAIChat(model="m", base_url=f"{url}/v1", api_key="k", max_n=1)
 
     def turns_so_far(self, body: Any) -> int:
-        """The number of assistant turns. Asserts that the history has the form that the service requires."""
+        """Return the number of assistant turns. Assert that the history has the format that the service requires."""
         waiting: list[str] = []
         for message in body["messages"]:
             if message["role"] == "tool":

@@ -1,4 +1,4 @@
-"""TRL's trainers on a run: a few real steps, a saved model, a resumed training, and samples of the result."""
+"""TRL's trainers on a run: a few real steps, a saved model, a resumed training, and samples of the trained model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUICK = {"max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build of math and tool calls with two recorded answers per task: a right one and a wrong one."""
+    """Return a build of math and tool calls with two recorded answers per task: a right one and a wrong one."""
     from itertools import islice
 
     from bestofn.builders.pocket.tasks import tasks
@@ -62,7 +62,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(run: Path, method: str, out: Path, **trl: Any) -> TrainingSettings:
-    """The settings of ``conf/train/pocket/METHOD.yaml``, with two small steps."""
+    """Return the settings of ``conf/train/pocket/METHOD.yaml``, with two small steps."""
     node = compose([recipe(method, []), f"run={run}"], "train")["trl"]
     if method == "grpo":
         trl = {"num_generations": 4, "max_completion_length": 24, **trl}
@@ -115,7 +115,7 @@ def test_what_dpo_saves_is_a_provider_again(run: Path, tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """Ends a training as SIGKILL would: nothing of bestofn catches it."""
+    """An exception that ends a training like SIGKILL, because no code of bestofn catches it."""
 
 
 def weights(out: Path) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def same_weights(one: Path, two: Path) -> bool:
 
 
 def killed_at(step: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the training end when ``step`` begins."""
+    """Let the training end with ``Killed`` when ``step`` begins."""
     from transformers import Trainer
 
     original = Trainer.training_step
@@ -149,7 +149,7 @@ def killed_at(step: int, patch: pytest.MonkeyPatch) -> None:
 def test_a_killed_training_ends_with_the_same_weights(
     method: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The newest checkpoint is half written, so the training continues from the one before."""
+    """A killed training ends with the same weights, even if its newest checkpoint is incomplete."""
     chosen = settings(run, method, tmp_path / "killed", max_steps=4, save_strategy="steps", save_steps=1)
     chosen = dataclasses.replace(chosen, trl={**chosen.trl, "save_total_limit": None})
     rewards = [lambda completions, **_: [float(len(str(one)) % 3) for one in completions]]
@@ -190,7 +190,7 @@ def test_a_finished_training_is_not_repeated(run: Path, tmp_path: Path, caplog: 
 
 
 def test_another_training_in_the_same_folder_is_refused(run: Path, tmp_path: Path) -> None:
-    """The method, a setting, the model and the files of the trained model: each difference is named."""
+    """A different training in the same folder is refused. The message names each difference."""
     chosen = settings(run, "sft", tmp_path / "out", save_strategy="no")
     train(chosen)
     with pytest.raises(ConfigError, match="method sft \\(now dpo\\)"):
@@ -258,7 +258,7 @@ def test_the_written_yaml_of_a_reward_model_leaves_the_margins_out_too(run: Path
 
 
 def test_rows_that_trl_leaves_out_are_reported(run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A row longer than ``max_length`` is not trained on, and is not counted as a row of the training."""
+    """A row longer than ``max_length`` is not used for training and is not counted as a row of the training."""
     every = train(settings(run, "reward", tmp_path / "all", save_strategy="no"))
     some = train(settings(run, "reward", tmp_path / "some", save_strategy="no", max_length=60))
     assert every["rows_left_out"] == 0

@@ -1,4 +1,4 @@
-"""Our requests have the form that the current SDKs send, and we parse every reply that the SDKs' types can hold.
+"""Requests have the format that the current SDKs send, and every reply that the SDKs' types allow can be parsed.
 
 A loopback server takes the place of each service. Requests are validated with the parameter types of the SDK, and
 replies are made with its response types.
@@ -61,7 +61,7 @@ def exchange(provider: Any, request: Request, n: int = 1) -> list[Completion]:
 
 
 def against(make, reply: Mapping[str, Any], request: Request, n: int = 1, **headers: str) -> tuple[Any, Sent]:
-    """Send one request to a server that returns ``reply``; returns the completions and the request as it arrived."""
+    """Send one request to a server that returns ``reply``. Return the completions and the request that arrived."""
     with WireServer(lambda sent: Answer(reply, headers=headers)) as server:
         completions = exchange(make(server.url), request, n)
     (sent,) = server.sent
@@ -69,7 +69,7 @@ def against(make, reply: Mapping[str, Any], request: Request, n: int = 1, **head
 
 
 def validated(params: Any, body: Mapping[str, Any]) -> None:
-    """Check that ``body`` has the types of the SDK, and no key that the SDK does not know."""
+    """Assert that ``body`` has the types of the SDK and no key that the SDK does not know."""
     adapter = TypeAdapter(params)  # must live until its lazy iterators are walked
     walked(adapter.validate_python(body))
     known = {key for base in params.__mro__ for key in getattr(base, "__annotations__", {})}
@@ -77,7 +77,7 @@ def validated(params: Any, body: Mapping[str, Any]) -> None:
 
 
 def walked(value: Any) -> None:
-    """Consume all iterators in ``value``, because Pydantic validates an iterator only while it is consumed."""
+    """Consume all iterators in ``value``, because Pydantic validates the items of an iterator only then."""
     if isinstance(value, Mapping):
         for item in value.values():
             walked(item)
