@@ -27,8 +27,11 @@ def main(words: Sequence[str] | None = None) -> None:
 def best(arguments: Arguments) -> None:
     """Print the best answers, or write them to the file ``out``, one JSON object per line."""
     from bestofn.builders.analysis.best_answers import best_answers
+    from bestofn.builders.formats.output_file import check_new_file
 
     query, out = arguments.text("query"), arguments.text("out")
+    if out:
+        check_new_file(Path(out), "out", overwrite=arguments.flag("overwrite"))
     found = best_answers(arguments.run, arguments.number("top"), query)
     if query is not None:
         groups = list(found)
@@ -50,10 +53,8 @@ def best(arguments: Arguments) -> None:
 
 def write(found: Iterator[list[BestAnswer]], out: Path) -> str:
     """Write all answers to ``out`` as JSON lines, and return a sentence with the counts."""
-    from bestofn.builders.formats.output_file import check_output_file
     from bestofn.builders.run.manifest import write_text
 
-    check_output_file(out, "out")
     groups = list(found)
     lines = [json.dumps(one, ensure_ascii=False, allow_nan=False) for group in groups for one in group]
     write_text(out, "".join(f"{line}\n" for line in lines))

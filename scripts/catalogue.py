@@ -55,6 +55,7 @@ BEST = Command(
         "max": Setting(int, 10, "at most this many queries are printed", least=1),
         "json": Setting(bool, False, "print the answers as JSON"),
         "out": Setting(str, None, "write the answers to all queries to this file, one JSON object per line"),
+        "overwrite": Setting(bool, False, "replace the file `out` if it exists"),
     },
 )
 COMPARE = Command(
@@ -219,6 +220,7 @@ JOURNAL = Command(
         "json": JSON,
         "provider": Setting(str, "", "only providers whose identity (service, URL, model) contains this text"),
         "export": Setting(str, None, "write one line of JSON per answer to this file; - is standard output"),
+        "overwrite": Setting(bool, False, "replace the file `export` if it exists"),
         "prune": Setting(bool, False, "delete answers; a run that needs them pays for them again"),
         "older_than": Setting(str, None, "with prune: only answers older than this, for example 90m, 12h, 30d or 4w"),
         "dry_run": Setting(bool, False, "with prune: only count"),

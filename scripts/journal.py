@@ -14,7 +14,7 @@ from pathlib import Path
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError, JournalError
-from bestofn.builders.formats.output_file import check_output_file
+from bestofn.builders.formats.output_file import check_new_file
 from bestofn.builders.run.run_folder import journal_of
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
@@ -40,7 +40,7 @@ def journal_command(arguments: Arguments) -> None:
     if bool(old) != bool(new):
         raise ConfigError("Set both adopt=OLD and as=NEW, or neither. `bestofn journal RUN` lists the identities.")
     if target and target != "-":
-        check_output_file(Path(target), "export")
+        check_new_file(Path(target), "export", overwrite=arguments.flag("overwrite"))
     path = find(arguments.runs[0])
     if old or (pruning and not arguments.flag("dry_run")):
         refuse_if_in_use(path, "journal")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.formats.rubric import VERDICT
+from bestofn.builders.formats.rubric import VERDICT, exact
 from bestofn.builders.protocols import PlannedCalls, Sampler, Verifier, planned_calls
 from bestofn.builders.records import Candidate, JsonObject, Query, Verdict
 from bestofn.verifiers.rubric_grading import Grade, RubricGrader
@@ -69,10 +69,11 @@ class RubricVerifier:
         if held.broken:
             reason = f"required and not satisfied: {held.broken[0].text}"
             return Verdict("fail", grade.confidence, reason, self.name, detail)
-        share = f"{low:.0%} of the weights are satisfied; {self.pass_share:.0%} are needed"
-        if high < self.pass_share:
+        needed = exact(self.pass_share)
+        share = f"{float(low):.0%} of the weights are satisfied; {self.pass_share:.0%} are needed"
+        if high < needed:
             return Verdict("fail", grade.confidence, share, self.name, detail)
-        if low >= self.pass_share and not required_unknown:
+        if low >= needed and not required_unknown:
             return Verdict("pass", grade.confidence, share, self.name, detail)
         reason = f"{len(held.unknown)} criteria could not be decided, such as: {held.unknown[0].text}"
         if grade.problems:
@@ -87,4 +88,4 @@ def detail_of(grade: Grade) -> JsonObject:
     """
     held = grade.fulfilment
     states = [{"text": one.text, "satisfied": state} for one, state in zip(held.criteria, held.states, strict=True)]
-    return {"criteria": states, "share": held.share(unknown=False), "unread": len(grade.problems)}
+    return {"criteria": states, "share": float(held.share(unknown=False)), "unread": len(grade.problems)}

@@ -32,10 +32,14 @@ _WITH_MARKS = re.compile(
 )
 """The start of an answer, or the end of a message before the next one. Other texts only mention the special tokens."""
 _WITHOUT_MARKS = re.compile(
-    r"\A(?:analysis(?=[A-Z])|commentary to=functions\."
-    r"|(?:analysis|commentary)(?=\S.*?assistant(?:final|commentary)\S))",
+    r"\A(?:analysis(?=(?:The|We|User|I(?!\s(?:is|and|or)\b)|Let|This|It|Okay|Ok|OK|So|First|There|Given|They)"
+    r"(?:['’][a-z]{1,2})?,? )"
+    r"|commentary to=functions\."
+    r"|(?:analysis|commentary)(?=\S.*?assistant(?:final\S|commentary(?:\S|\sto=))))",
     re.DOTALL,
 )
+"""The start of an answer whose special tokens were removed. Other words after "analysis", as in ``analysisResult``, are
+the text of an answer, unless a later ``assistantfinal`` shows that a turn has channels."""
 _TURN_WITHOUT_MARKS = re.compile(r"assistant(?=(?:analysis|commentary|final)\S|commentary to=)")
 _HEADER_WITHOUT_MARKS = re.compile(
     r"(?P<channel>analysis|commentary|final)(?: to=(?P<recipient>[\w.\-]+) ?(?P<type>json|code)?(?=\s*\S))?"

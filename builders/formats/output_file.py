@@ -24,6 +24,19 @@ def check_output_file(path: Path, setting: str) -> None:
         raise ConfigError(f"{setting} is {path}, which is {found}; expected a new file. Nothing was changed.")
 
 
+def check_new_file(path: Path, setting: str, *, overwrite: bool) -> None:
+    """Raise ``ConfigError`` as ``check_output_file`` does, or if ``path`` has content and ``overwrite`` is not set.
+
+    A device or a pipe, such as ``/dev/stdout``, is not replaced.
+    """
+    check_output_file(path, setting)
+    if not overwrite and path.is_file() and path.stat().st_size:
+        raise ConfigError(
+            f"{setting} is {path}, which exists already. To replace it: overwrite=true. To write another file: "
+            f"{setting}=FILE. Nothing was changed."
+        )
+
+
 def _content(path: Path) -> str:
     """Return the kind of data in the existing file ``path``, such as "a journal"; "" if it is not data of a run."""
     if not os.path.isfile(path):

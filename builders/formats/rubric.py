@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from bestofn.builders.errors import ConfigError
@@ -25,6 +26,7 @@ Polarity = Literal["must", "must_not"]
 TEXT_KEYS = ("text", "criterion", "description", "title")
 WEIGHT_KEYS = ("weight", "points")
 KEYS = ("polarity", "required", "check", *TEXT_KEYS, *WEIGHT_KEYS, "tags")
+WEIGHTS = (1e-9, 1e9)  # the least and the greatest absolute value of a weight
 VERDICT = "verdict"  # the check that uses the verdict of a verifier
 
 
@@ -100,8 +102,7 @@ def _criterion(item: object, where: str) -> Criterion:
             raise ConfigError(f"{where} has the unknown key {key!r}{did_you_mean(str(key), KEYS)}")
     text = next((str(item[key]).strip() for key in (*TEXT_KEYS[:3], "title") if item.get(key)), "")
     weight = next((item[key] for key in WEIGHT_KEYS if item.get(key) is not None), 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < abs(weight) < float("inf"):
-        raise ConfigError(f"{where}.weight is {weight!r}; expected a number other than 0")
+    weight = _weight(weight, f"{where}.weight")
     polarity = item.get("polarity") or ("must" if weight > 0 else "must_not")
     required, check = item.get("required", False), item.get("check")
     if polarity not in ("must", "must_not"):
@@ -111,7 +112,19 @@ def _criterion(item: object, where: str) -> Criterion:
     check = _check(check, f"{where}.check") if check is not None else None
     if not text and check is None:
         raise ConfigError(f"{where} has no text; expected a statement about the answer")
-    return Criterion(text or json.dumps(check), abs(float(weight)), polarity, required, check)
+    return Criterion(text or json.dumps(check), abs(weight), polarity, required, check)
+
+
+def _weight(weight: object, where: str) -> float:
+    """Return ``weight``. Raises ``ConfigError`` unless it is a number whose absolute value is in ``WEIGHTS``."""
+    least, most = WEIGHTS
+    expected = f"expected a number from {least:g} to {most:g}, or its negative"
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        raise ConfigError(f"{where} is {weight!r:.80}; {expected}")
+    if not least <= abs(weight) <= most:
+        shown = f"{weight:g}" if isinstance(weight, float) or abs(weight) < 10**18 else "too large"
+        raise ConfigError(f"{where} is {shown}; {expected}")
+    return float(weight)
 
 
 def _check(check: object, where: str) -> JsonObject:
@@ -153,6 +166,11 @@ def rubric_of(query: Query) -> list[Criterion]:
     return criteria_of(value, f"the rubric of query {query.id}") if value else []
 
 
+def exact(number: float) -> Fraction:
+    """Return the decimal number that ``number`` is written as: 0.1 is one tenth."""
+    return Fraction(str(number))
+
+
 @dataclass(frozen=True, slots=True)
 class Fulfilment:
     """Which criteria of a rubric an answer satisfies. ``states`` has True, False or None (not known) per criterion."""
@@ -170,11 +188,14 @@ class Fulfilment:
         """The criteria whose state is not known."""
         return [one for one, state in zip(self.criteria, self.states, strict=True) if state is None]
 
-    def share(self, *, unknown: bool) -> float:
-        """Return the satisfied share of the weights, from 0 to 1. States that are not known count as ``unknown``."""
+    def share(self, *, unknown: bool) -> Fraction:
+        """Return the satisfied share of the weights, from 0 to 1. States that are not known count as ``unknown``.
+
+        The share is exact, because rounded sums of the weights would decide at the limit: 0.1 + 0.2 is above 0.3.
+        """
         held = sum(
-            one.weight
+            exact(one.weight)
             for one, state in zip(self.criteria, self.states, strict=True)
             if state or (state is None and unknown)
         )
-        return held / sum(one.weight for one in self.criteria)
+        return Fraction(held) / sum(exact(one.weight) for one in self.criteria)

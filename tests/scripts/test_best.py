@@ -67,6 +67,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert len(json.loads(capsys.readouterr().out)) == 3
 
 
+def test_an_existing_file_is_replaced_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from bestofn.builders.config.arguments import parse
+    from bestofn.scripts.catalogue import BEST
+
+    run, out = write_run(tmp_path / "run", 2), tmp_path / "notes.txt"
+    out.write_text("kept", "utf-8")
+    with pytest.raises(ConfigError, match="exists already"):
+        best(parse(BEST, [str(run), f"out={out}"]))
+    assert out.read_text("utf-8") == "kept"
+    best(parse(BEST, [str(run), f"out={out}", "overwrite=true"]))
+    assert out.read_text("utf-8").startswith("{")
+    assert "queries" in capsys.readouterr().out
+
+
 def test_an_unknown_query_is_named(tmp_path: Path) -> None:
     from bestofn.builders.config.arguments import parse
     from bestofn.scripts.catalogue import BEST

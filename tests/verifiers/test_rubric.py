@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_published_forms_are_read() -> None:
     [
         ("nonsense", "not valid JSON"),
         ([{"weight": 1}], "has no text"),
-        ([{"text": "a", "weight": 0}], "other than 0"),
+        ([{"text": "a", "weight": 0}], "expected a number"),
         ([{"text": "a", "weigth": 1}], "did you mean 'weight'"),
         ([{"text": "a", "polarity": "maybe"}], "must or must_not"),
         ([{"text": "a", "required": "yes"}], "true or false"),
@@ -246,3 +247,21 @@ def test_a_changed_file_of_rubrics_changes_the_fingerprint(tmp_path: Path) -> No
         file.write_text(json.dumps({"query_id": "b", "criteria": [{"text": text}]}) if text else "")
         found.append(settings_of(node, ObjectBuilder()))
     assert found[0] != found[1] == found[2]
+
+
+def test_a_weight_that_cannot_be_compared_is_a_configuration_error() -> None:
+    for weight in (10**400, -(10**5_000), 1e300, 1e-300, float("inf"), float("nan"), 0, True, "3"):
+        with pytest.raises(ConfigError, match=r"rubric\[0\]\.weight is .*expected a number from 1e-09 to 1e\+09"):
+            criteria_of([{"text": "x", "weight": weight}])
+
+
+def test_shares_of_weights_are_exact() -> None:
+    def share(weights: Sequence[float], states: Sequence[bool]) -> Any:
+        return Fulfilment([Criterion(str(weight), weight) for weight in weights], states).share(unknown=False)
+
+    assert share([0.1, 0.2, 0.7], [True, True, False]) == Fraction(3, 10)
+    assert share([1e9, 1e-9], [True, False]) < 1
+    rubric = [{"text": f"{number}", "weight": 0.1, "check": {"contains": f"{number}"}} for number in range(10)]
+    verifier = RubricVerifier(pass_share=0.7)
+    assert verdict(verifier, query(*rubric), "0123456").outcome == "pass"
+    assert verdict(verifier, query(*rubric), "012345").outcome == "fail"

@@ -182,7 +182,21 @@ def test_a_turn_whose_special_tokens_were_removed_is_parsed(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "analysis of variance", "The assistantfinal word", "commentary: fine", "final answer: 2", "analysis: 3"],
+    [
+        "",
+        "analysis of variance",
+        "The assistantfinal word",
+        "commentary: fine",
+        "final answer: 2",
+        "analysis: 3",
+        "analysisResults = compute(data)",
+        "analysisOfVariance is a function of the package.",
+        "analysisTheory",
+        "analysisIn = 3",
+        "analysisI is the first part.",
+        "analysis/synthesis: two methods.",
+        "analysis\n\nThe assistant finally agrees.",
+    ],
 )
 def test_other_texts_are_no_turn(text: str) -> None:
     assert harmony_turn(text) is None
