@@ -87,6 +87,7 @@ def rehearse() -> None:
     json.loads('{"source": "", "files": {}, "calls": []}')
     load("name = 0", "rehearsal")
     del sys.modules["rehearsal"]
+    threading.active_count()
     sys.stdout.flush()
     sys.stderr.flush()
 
@@ -190,7 +191,8 @@ def exit_process(code: int) -> NoReturn:
     ``code`` is the exit status. If a step fails and ``code`` is 0, the status is 1.
     """
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
+        if threading.active_count() > 1 or threading._threading_atexits:  # type: ignore[attr-defined]
+            threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
     except BaseException:  # exit functions belong to the program and may raise any error
         traceback.print_exc()
