@@ -15,6 +15,7 @@ CONTROL = 4  # program: reads the start signal, then the driver's requests; driv
 STREAM = 5  # the stream from the host, open until the child has read its part of the request
 FROM_PROGRAM = 6  # driver: the program's answers
 READY = 7  # driver: pipe to the supervisor; one byte means that the driver has read its part
+PREPARED = 9  # program and driver: the file that the language has prepared; closed before untrusted code runs
 FAULT = 8  # pipe to the supervisor, for a fault of the sandbox; closed before untrusted code runs
 
 KEPT = (30, 31)  # the Landlock rulesets; a child closes them after it has applied one

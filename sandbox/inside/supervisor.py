@@ -14,7 +14,7 @@ import os
 import select
 import signal
 import time
-import traceback
+from functools import partial
 from typing import NamedTuple
 
 from bestofn.sandbox.inside import kernel
@@ -24,20 +24,24 @@ from bestofn.sandbox.inside.descriptors import (
     CONTROL,
     FAULT,
     FROM_PROGRAM,
+    PREPARED,
     READY,
     RESULT,
     STDERR,
     STDIN,
     STDOUT,
     STREAM,
+    become_stdin,
     place,
     read_exactly,
     write_all,
 )
 from bestofn.sandbox.inside.ends import end_of, kill, status_of
+from bestofn.sandbox.inside.faults import read_fault, report_fault
 from bestofn.sandbox.inside.folders import empty_folder
 from bestofn.sandbox.inside.oom import OomOrder
 from bestofn.sandbox.inside.outputs import Output
+from bestofn.sandbox.inside.prepared import Command
 from bestofn.sandbox.inside.traces import Traces
 from bestofn.sandbox.inside.wire import (
     KILLED,
@@ -54,6 +58,7 @@ from bestofn.sandbox.languages.by_name import BY_NAME
 _WIRE_IN, _WIRE_OUT = 0, 1
 _POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open
 _NOISE = 32 << 20  # more bytes of debugging output end the run; the first bytes are always kept
+_COMMAND_S = 2.0  # time limit of a command that prepares a file
 _OF_RUNTIME = 16  # Node itself starts up to this many threads
 
 
@@ -101,6 +106,7 @@ class Supervisor:
             os.sched_yield()  # let the host read the reply first, because a fork is slow
             if not reply.flags:
                 self.traces.blur()
+                self.prepare(request.language, child.caps)
                 self.waiting = self.start(request.language, child.caps)
 
     # -- starting children
@@ -135,11 +141,12 @@ class Supervisor:
                         CONTROL: go,
                         STREAM: _WIRE_IN,
                         FAULT: fault_w,
+                        **_prepared_file(language, caps),
                     }
                 )
                 self.become_program(language, caps)
             except BaseException:  # any error here is a fault of the sandbox, not of the program
-                _report_own_fault()
+                report_fault()
             finally:
                 os._exit(70)
         for fd in (go, out_w, err_w, result_w, fault_w):
@@ -153,6 +160,37 @@ class Supervisor:
         self.confinement.enter(self.uid, caps, address_space=runtime.limits_address_space)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # allows the child to read its own /proc/self, which /dev/stdin needs
         runtime.become_program(caps)
+
+    def prepare(self, language: str, caps: Caps) -> None:
+        """Let the language prepare a file for its later children."""
+        prepared = BY_NAME[language].prepared
+        if prepared is not None:
+            prepared.update(caps.memory_mb, partial(self.run_command, language, caps))
+
+    def run_command(self, language: str, caps: Caps, command: Command, file: int) -> bool:
+        """Run a command of the language's own in a confined child, with ``file`` at the descriptor ``PREPARED``.
+
+        Returns False if the command fails or needs more than ``_COMMAND_S`` seconds.
+        """
+        self.uid += 1
+        pid = self.oom_order.fork()
+        if pid == 0:
+            try:
+                null = os.open("/dev/null", os.O_WRONLY)
+                place({STDIN: null, STDOUT: null, STDERR: null, PREPARED: file})
+                become_stdin(command.stdin.encode())
+                os.chdir(FOLDER)
+                self.confinement.enter(self.uid, caps, address_space=BY_NAME[language].limits_address_space)
+                os.execve(command.words[0], command.words, command.environment)
+            finally:
+                os._exit(70)
+        ended = end_of(pid)
+        if ended >= 0:
+            if not select.select([ended], [], [], _COMMAND_S)[0]:
+                kill(pid)
+            os.close(ended)
+        code, _, left = self.reap(pid, pid)
+        return self.clean(self.uid) and code == 0 and not left
 
     def start_driver(self, request: Request, child: Child) -> tuple[int, int, int]:
         """Fork the driver, connect it to the program's pipes, and wait until it has read its part of the request.
@@ -179,6 +217,7 @@ class Supervisor:
                         FROM_PROGRAM: child.result,
                         READY: ready_w,
                         FAULT: fault_w,
+                        **_prepared_file(request.language, child.caps),
                     }
                 )
                 language = BY_NAME[request.language]
@@ -188,7 +227,7 @@ class Supervisor:
                 self.confinement.enter(self.uid, child.caps, writes=False, address_space=language.limits_address_space)
                 language.become_driver(request.driver_bytes, request.program_bytes, child.caps)
             except BaseException:  # any error here is a fault of the sandbox, not of the program
-                _report_own_fault()
+                report_fault()
             finally:
                 os._exit(70)
         os.close(ready_w)
@@ -248,7 +287,7 @@ class Supervisor:
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
         if not self.clean(child.uid) or not few_traces:
             flags |= LEFT_FILES
-        faulty = [_read_fault(fault) for fault in faults]
+        faulty = [read_fault(fault) for fault in faults]
         flags |= OWN_FAULT if any(faulty) else 0
         stdout, stderr, result, verdict = (
             len(output.kept()) for output in (self.stdout, self.stderr, self.result, self.verdict)
@@ -333,25 +372,8 @@ class Supervisor:
         return not os.listdir(FOLDER)
 
 
-def _report_own_fault() -> None:
-    """Write the current error to standard error, and report it as a fault of the sandbox.
-
-    The report has no effect once ``close_fault`` was called, because untrusted code may then run in this process.
-    """
-    os.write(STDERR, traceback.format_exc().encode()[-2000:])
-    with contextlib.suppress(OSError):
-        os.write(FAULT, b"1")
-
-
-def _read_fault(fd: int) -> bool:
-    """Return True if a child has reported a fault of the sandbox, and close the pipe ``fd``.
-
-    All processes that could write to the pipe must have ended.
-    """
-    os.set_blocking(fd, False)
-    try:
-        return bool(os.read(fd, 1))
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(fd)
+def _prepared_file(language: str, caps: Caps) -> dict[int, int]:
+    """Return the descriptor of the language's prepared file, by its number in a child; nothing if there is no file."""
+    prepared = BY_NAME[language].prepared
+    file = None if prepared is None else prepared.open(caps.memory_mb)
+    return {} if file is None else {PREPARED: file}
