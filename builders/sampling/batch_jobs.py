@@ -266,7 +266,7 @@ class BatchJobs:
             refusals += isinstance(reason, RequestError)
             if refusals >= READS:
                 return Check(BatchResult(), is_final=True)
-            if result is not None and (not result.unreadable or (result.answers and reads >= READS)):
+            if result is not None and (not result.unreadable or reads >= READS):
                 return Check(self._checked(job, result), is_final=True)
             left = until - time.monotonic()
             if left <= 0:
