@@ -1,4 +1,4 @@
-"""Hostile and honest programs in a sandbox: escapes, forged results, and honest programs that fail.
+"""Runs hostile and honest programs in a sandbox, and reports escapes, forged results, and honest programs that fail.
 
     python -m tests.benchmarks.accuracy_sandbox [sandbox=docker|local] [cases=FILE]
 
@@ -128,7 +128,7 @@ def query_of(case: dict[str, Any]) -> Query:
 
 
 async def judge(case: dict[str, Any], watched: Watched, bait: Bait) -> list[str]:
-    """The problems of one case as sentences; [] when there are none."""
+    """Return the problems of one case as sentences; [] if there are none."""
     watched.troubles.clear()
     query = query_of(case)
     tests = query.reference.tests

@@ -1,7 +1,7 @@
-"""Judges megabytes of mutated answers: none may raise or take long. Then judges rewritten answers.
+"""Verifies megabytes of mutated answers, of which none may raise or take long, and then rewritten answers.
 
 ``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test tables (cut, doubled,
-spliced, bytes flipped, signs repeated), judges each by its reference, and prints the slowest.
+spliced, bytes flipped, signs repeated), verifies each against its reference, and prints the slowest.
 
 The second part uses the equal pairs of the tables. A change that keeps the meaning (layout, phrases, remarks) must not
 make a right answer ``fail``. A near miss (one digit or sign changed) must not ``pass``.
@@ -67,7 +67,7 @@ REWRITINGS = [
 
 
 def rewritten() -> int:
-    """Return how many verdicts on rewritten pairs of the tables are wrong, and print them."""
+    """Print the wrong verdicts on rewritten pairs of the tables, and return their number."""
     right = wrong = 0
     for reference, answer in equal_pairs():
         for form in REWRITINGS:
@@ -87,7 +87,7 @@ def rewritten() -> int:
 
 
 def equal_pairs() -> list[tuple[str, str]]:
-    """Return the pairs of the first table whose plain box passes, without braces that are not balanced."""
+    """Return the pairs of the first table that pass in a plain box. Answers with unbalanced braces are omitted."""
     lines = [line.split(" ⇔ ") for line in TABLES[0].read_text(encoding="utf-8").splitlines() if " ⇔ " in line[1:]]
     pairs = [(parts[0], parts[1]) for parts in lines if len(parts) == 2 and not parts[0].startswith("#")]
     return [
@@ -96,7 +96,7 @@ def equal_pairs() -> list[tuple[str, str]]:
 
 
 def near_misses(answer: str) -> list[str]:
-    """Return two wrong answers: one with the first digit increased by 1, one with the sign of the first number changed."""
+    """Return two wrong answers: the first digit increased by 1, and the sign of the first number changed."""
     digit = re.search(r"(?<![\d._^{,])[1-8](?![\d.,_}])", answer)
     if (
         digit is None

@@ -57,7 +57,7 @@ def compare(prompts: int, rounds: int, kinds: list[str]) -> None:
 
 
 def one(who: str, port: int, prompts: int, concurrency: int, native: bool) -> dict[str, Any]:
-    """Run one client in a new process, and return the JSON that it prints."""
+    """Run one client in a new process, and return the figures that it prints."""
     asked, n = (prompts, N) if native else (prompts * N, 1)
     if who == "engine":
         words = [__file__, "--engine", port, prompts, concurrency, N if native else 1, 1024]
@@ -87,7 +87,7 @@ def report(kind: str, concurrency: int, measured: dict[str, list[dict[str, Any]]
 
 
 def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
-    """Run ``asked`` in the event loop that a build uses."""
+    """Run ``asked`` in the event loop that a build uses, and return its figures."""
     sys.path.insert(0, str(ROOT))
     from bestofn.builders.concurrency.event_loop import Loop
 
@@ -98,7 +98,7 @@ def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) 
 async def asked(
     port: int, prompts: int, concurrency: int, max_n: int, waiting: int, transport: Literal["direct", "sdk"] = "direct"
 ) -> dict[str, Any]:
-    """Sample N completions for each of ``prompts`` prompts with journal, rate limits and budget.
+    """Sample N completions for each of ``prompts`` prompts with journal, rate limits and budget. Return the figures.
 
     ``waiting`` queries are in flight at a time. The CPU time excludes the imports.
     """

@@ -1,4 +1,4 @@
-"""How long the event loop is blocked during a whole build with math verification.
+"""Measures how long the event loop is blocked during a whole build with math verification.
 
     python -m tests.benchmarks.bench_loop_lag [--prompts 2000] [--concurrency 256]
 

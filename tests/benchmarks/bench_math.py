@@ -1,7 +1,8 @@
-"""Speed and limits of the math verifier and of Math-Verify, on the pairs of the test table.
+"""Measures speed and limits of the math verifier and of Math-Verify, on the pairs of the test table.
 
 Prints the ratio of comparisons per second (interleaved, one core) and the median time per kind of answer. Then it prints
-time and memory of all bombs of the tests, in a separate process. Caches are cleared before each round.
+the time and memory that each costly expression of the tests needs, in a separate process. Caches are cleared before each
+round.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def choices(data: Path, out: Path) -> list[str]:
-    """The overrides of the build."""
+    """Return the overrides of the build."""
     return [
         "dataset=jsonl",
         f"dataset.path={data}",
@@ -130,13 +130,16 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
 
 
 def lines() -> list[str]:
-    """Eight answers of about 300 characters; each ends in a box with a number from 0 to 7."""
+    """Return eight answers of about 300 characters. Each ends with a box that contains a number from 0 to 7."""
     draw = random.Random(0)
     return [f"{' '.join(draw.choices(WORDS, k=60))}. The answer is \\boxed{{{number}}}." for number in range(8)]
 
 
 def write_sums(path: Path, count: int) -> Path:
-    """``count`` questions whose answers are from 0 to 7, so that one scripted answer in eight is right."""
+    """Write ``count`` questions with answers from 0 to 7, so that one of eight scripted answers is right.
+
+    Return ``path``.
+    """
     with path.open("w") as file:
         for i in range(count):
             answer = i % 8
@@ -146,7 +149,7 @@ def write_sums(path: Path, count: int) -> Path:
 
 
 def used(words: list[str], log: Path) -> tuple[float, float, float]:
-    """(wall seconds, CPU seconds, peak MB) of a command, which must succeed."""
+    """Run a command, which must succeed, and return its wall seconds, CPU seconds and peak memory in MB."""
     began = time.perf_counter()
     with log.open("ab") as file:
         process = subprocess.Popen(

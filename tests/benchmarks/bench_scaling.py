@@ -1,9 +1,9 @@
-"""Verification with one and with two workers: mathematics for SymPy, and programs in a sandbox.
+"""Measures verification with one and with two workers: mathematics for SymPy, and programs in a sandbox.
 
     python -m tests.benchmarks.bench_scaling [rounds=3] [sandbox=local|docker]
 
-Both run in turn in one process. Prints verdicts per second and the ratio (target: 1.8 on two free processors). Every verdict
-must be a pass, so that only completed work is timed.
+Both numbers of workers are measured in turn in one process. Prints verdicts per second and the ratio (target: 1.8 on
+two free processors). Every verdict must be a pass, so that only completed work is timed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def integral(number: int) -> tuple[Query, Candidate]:
 
 
 def program(number: int) -> tuple[Query, Candidate]:
-    """A program of about 30 ms. ``number`` makes it unique, because equal programs run only once."""
+    """Return a program of about 30 ms. ``number`` makes it unique, because equal programs run only once."""
     source = f"```python\ndef f(n):\n    total = {number}\n    for i in range(n):\n        total += i & 3\n    return total\n```"
     tests = CodeTests("function", "python", ({"args": [300_000], "expected": 450_000 + number},), entry_point="f")
     query = Query(f"c{number}", "code", ({"role": "user", "content": "Count."},), reference=Reference(tests=tests))
@@ -70,7 +70,10 @@ def program(number: int) -> tuple[Query, Candidate]:
 async def compare(
     title: str, ways: dict[int, Verify], made: Callable[[int], tuple[Query, Candidate]], size: int, rounds: int
 ) -> None:
-    """Measure each of ``ways`` in turn. Each round has different programs, because equal programs run only once."""
+    """Measure each of ``ways`` (number of workers -> function) in turn, and print the figures.
+
+    Each round has new programs, because equal programs run only once.
+    """
     rates: dict[int, list[float]] = {count: [] for count in ways}
     for number in range(rounds + 1):
         for count, verify in ways.items():

@@ -1,4 +1,4 @@
-"""Sends 1,000 requests to a local server and closes 100 of them early: memory, and the latency of the next request.
+"""Measures memory and latency of a local server that gets 1,000 requests, of which 100 are closed early.
 
 Run: ``python -m tests.benchmarks.bench_server``. It prints one JSON object.
 """
@@ -19,7 +19,7 @@ REQUESTS, DISCONNECTED, AT_ONCE = 1000, 100, 16
 
 
 def main() -> None:
-    """Print the memory before and after, and the latency on an idle server and directly after the disconnects."""
+    """Print the memory before and after the requests, and the latency on an idle server and after the disconnects."""
     process = psutil.Process()
     with running("pocket") as server:
 

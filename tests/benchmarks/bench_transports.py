@@ -56,7 +56,7 @@ def compare(prompts: int, rounds: int, concurrency: int) -> None:
 
 
 def one(client: str, port: int, prompts: int, concurrency: int) -> dict[str, Any]:
-    """Sample N completions of each prompt with one client."""
+    """Sample N completions of each prompt with one client. Return its figures."""
     if client == "aiohttp":
         return asyncio.run(bare(port, prompts, N, concurrency))
     if client.startswith("openai"):
@@ -68,7 +68,7 @@ def one(client: str, port: int, prompts: int, concurrency: int) -> dict[str, Any
 
 
 async def official(port: int, prompts: int, concurrency: int, with_aiohttp: bool) -> dict[str, Any]:
-    """Send the same requests with the official client and ``concurrency`` workers."""
+    """Send the same requests with the official client and ``concurrency`` workers. Return its figures."""
     import openai
 
     numbers = iter(range(prompts))

@@ -1,9 +1,9 @@
-"""From a wheel to verified answers: an empty environment, pip, and the ten lines of Python of the README.
+"""Measures the time from a wheel to verified answers: an empty environment, pip, and ten lines of Python.
 
     python -m tests.benchmarks.first_minutes [--rows 1000] [--limit 120]
 
 Builds the wheel, creates an environment, installs the wheel with constraints.txt, and verifies answers in the style of
-GSM8K. Prints the time of each step. Fails if installation and verification together take longer than ``--limit``
+GSM8K with the lines of the README. Prints the time of each step. Fails if installation and verification together take longer than ``--limit``
 seconds, if torch is installed, or if a verdict is wrong. The first run fills the cache of pip.
 """
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def timed(name: str, *words: object, cwd: Path) -> str:
-    """Run a command, print its time, and return what it printed. Exit if it fails."""
+    """Run a command, print its time, and return its output. Exit if it fails."""
     started = time.perf_counter()
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
@@ -80,7 +80,7 @@ def ten_lines() -> str:
 
 
 def write_rows(file: Path, count: int) -> None:
-    """Write ``count`` answers, each third of them wrong; the references are solutions that end with ``####``."""
+    """Write ``count`` answers, of which every third is wrong. The references are solutions that end with ``####``."""
     draw = random.Random(0)
     rows = (word_problem(draw, wrong=number % 3 == 0) for number in range(count))
     file.write_text("".join(json.dumps(row | {"answer": f"We multiply.\n#### {row['answer']}"}) + "\n" for row in rows))

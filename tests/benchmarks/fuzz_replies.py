@@ -1,4 +1,4 @@
-"""Send many arbitrary replies through the sampler and the journal (``tests.faults.fuzz``).
+"""Sends many arbitrary replies through the sampler and the journal (``tests.faults.fuzz``).
 
     python -m tests.benchmarks.fuzz_replies [--examples 20000] [--shape chat]
 

@@ -1,4 +1,4 @@
-"""The share of the reward in the time of a GRPO step: ten steps of examples/grpo_with_trl.py with two workers.
+"""Measures the share of the reward in the time of GRPO: ten steps of examples/grpo_with_trl.py with two workers.
 
     python -m tests.benchmarks.grpo_share [--limit 0.05]
 

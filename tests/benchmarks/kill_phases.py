@@ -1,12 +1,12 @@
-"""Kill each phase of the work at random moments, run the same command again, and compare the results.
+"""Kills each phase of the work at random moments, runs the same command again, and compares the results.
 
     python -m tests.benchmarks.kill_phases [--phases generate,verify,…] [--trials 12] [--prompts 48] [--seed 0]
 
-A phase is watched by what it writes and requests: answers of the server, metrics, files, objects, steps. Each trial
-waits until this count reaches a random value and kills the command: with SIGKILL, or in a third of the trials with
-SIGTERM or SIGHUP. Then the same command runs to its end. A trial holds if this last command ends with exit code 0, if
-the result equals that of an uninterrupted command (all columns except timings), and if no request was paid for twice,
-except those that were in flight at a SIGKILL. ``kill_training.py`` does the same with trainings.
+The progress of a phase is a count, such as the answers of the server, files, objects or steps. Each trial waits until
+this count reaches a random value and kills the command: with SIGKILL, or in a third of the trials with SIGTERM or
+SIGHUP. Then the same command runs to its end. A trial holds under three conditions. The last command ends with exit code
+0. The result equals that of an uninterrupted command, except for timings. No request was paid for twice, except those
+that were in flight at a SIGKILL. ``kill_training.py`` does the same with trainings.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LONGEST_S = 240.0  # no command takes so long
 
 
 def grade_or_sum(question: str, seed: int) -> str:
-    """The reply of the loopback service: a grade to the judge of the reward, otherwise a sum."""
+    """Return the reply of the loopback service: a grade if the judge of the reward asks, otherwise a sum."""
     if "cannot_judge" in question:
         return f'{{"reasoning": "", "cannot_judge": false, "score": {1 + zlib.crc32(question.encode()) % 10}}}'
     return sums(question, seed)
@@ -75,7 +75,7 @@ class Scene:
         return f"{self.bucket}/{self.folder.name}"
 
     def build(self, *more: str) -> list[str]:
-        """The words of a build with a judge as its reward."""
+        """Return the words of a build with a judge as its reward."""
         settings = {
             "dataset.path": write_sums(self.folder / "sums.jsonl", self.prompts),
             "provider.base_url": self.server.url,
@@ -116,7 +116,7 @@ class Scene:
 
 
 class Phase(NamedTuple):
-    """One kind of work: its preparation, its command, the count that a kill waits for, and its result."""
+    """One kind of work: how it is prepared, its command, the count that a kill waits for, and its result."""
 
     prepare: Callable[[Scene], None]
     words: Callable[[Scene], list[str]]
@@ -142,7 +142,7 @@ def nothing(scene: Scene) -> None:
 
 
 def from_complete_run(*deleted: str) -> Callable[[Scene], None]:
-    """Prepare a complete run, and delete the files that match ``deleted``."""
+    """Return a preparation that makes a complete run and deletes the files that match ``deleted``."""
 
     def prepare(scene: Scene) -> None:
         template = scene.folder.parent / f"template-{scene.prompts}"
@@ -177,7 +177,7 @@ def published(scene: Scene) -> float:
 
 
 def regenerated(scene: Scene) -> float:
-    """Return a weighted count of the answered requests and the files of the regeneration."""
+    """Return the progress of a regeneration: a weighted count of its answered requests and its files."""
     return scene.answered + 8 * scene.files("regenerations/**/*")
 
 
@@ -187,7 +187,7 @@ def objects(scene: Scene) -> float:
 
 
 def remote_files(scene: Scene) -> dict[str, str]:
-    """The objects of the run in the bucket: relative path -> path in the bucket."""
+    """Return the objects of the run in the bucket: relative path -> path in the bucket."""
     import fsspec
 
     fs, root = fsspec.core.url_to_fs(scene.url)
@@ -202,7 +202,7 @@ def uploads(scene: Scene) -> float:
 
 
 def dataset(scene: Scene, run: Path | None = None) -> dict[str, list[dict[str, Any]]]:
-    """All rows of the shards and the published tables of the run, without timings."""
+    """Return all rows of the shards and the published tables of the run, without timings."""
     out = run or scene.run
     tables = {view: sorted((out / view).glob("*.parquet")) for view in VIEWS}
     rows = {f"{name}/{file.name}": pq.read_table(file).to_pylist() for name, files in tables.items() for file in files}
@@ -210,7 +210,7 @@ def dataset(scene: Scene, run: Path | None = None) -> dict[str, list[dict[str, A
 
 
 def remote_dataset(scene: Scene) -> dict[str, list[dict[str, Any]]]:
-    """``dataset`` of the files in the bucket."""
+    """Return all rows of the run's files in the bucket, like ``dataset``."""
     import fsspec
 
     fs, _ = fsspec.core.url_to_fs(scene.url)
@@ -222,31 +222,31 @@ def remote_dataset(scene: Scene) -> dict[str, list[dict[str, Any]]]:
 
 
 def without_timings(value: Any) -> Any:
-    """``value`` without the keys in ``TIMINGS``, at any depth."""
+    """Return ``value`` without the keys in ``TIMINGS``, at any depth."""
     if isinstance(value, dict):
         return {key: without_timings(item) for key, item in value.items() if key not in TIMINGS}
     return [without_timings(item) for item in value] if isinstance(value, list) else value
 
 
 def uploaded(scene: Scene) -> dict[str, bytes]:
-    """The Parquet files on the Hub. The card contains the time of the upload."""
+    """Return the Parquet files on the Hub. The card is omitted, because it contains the time of the upload."""
     assert scene.hub is not None
     return {name: data for name, data in scene.hub.files.items() if name.endswith(".parquet")}
 
 
 def ray_words(scene: Scene) -> list[str]:
-    """The words of a build on the Ray cluster."""
+    """Return the words of a build on the Ray cluster."""
     more = [f"executor.address={scene.ray}", "executor.workers={count: 1, num_cpus: 0.5}"]
     return [*scene.build("executor=ray"), *more]
 
 
 def regenerate_words(scene: Scene) -> list[str]:
-    """The words of a regeneration of all failed candidates."""
+    """Return the words of a regeneration of all failed candidates."""
     return ["regenerate", str(scene.run), "where=failed"]
 
 
 def push_words(scene: Scene) -> list[str]:
-    """The words of an upload to the Hub."""
+    """Return the words of an upload to the Hub."""
     return ["push", str(scene.run), "hub.repo=me/sums", "hub.license=mit"]
 
 
@@ -269,7 +269,7 @@ PHASES = {
 
 @contextlib.contextmanager
 def services(name: str) -> Iterator[dict[str, Any]]:
-    """Start the services that the phase ``name`` needs, besides the model."""
+    """Start the services that the phase ``name`` needs in addition to the model. Yield their addresses."""
     if name == "mirror":
         with _bucket() as bucket:
             yield {"bucket": bucket}
@@ -307,7 +307,7 @@ def _cluster() -> Iterator[str]:
 
 
 def scene_of(name: str, folder: Path, server: OpenAIServer, prompts: int, given: dict[str, Any]) -> Scene:
-    """Return the scene of one trial, prepared."""
+    """Return the prepared scene of one trial."""
     folder.mkdir()
     (folder / "log.txt").touch()
     scene = Scene(folder, server, prompts, **given)
@@ -317,7 +317,7 @@ def scene_of(name: str, folder: Path, server: OpenAIServer, prompts: int, given:
 
 
 def uninterrupted(name: str, scene: Scene) -> tuple[Any, float, int]:
-    """Run the phase to its end. Returns its result, the last value of its count, and the answered requests."""
+    """Run the phase to its end. Return its result, the last value of its count, and the number of answered requests."""
     phase = PHASES[name]
     process = scene.start(phase.words(scene))
     while process.poll() is None:

@@ -1,4 +1,4 @@
-"""Kill builds while their service fails completely, repair the service, and finish with the same command.
+"""Kills builds while their service fails completely, repairs the service, and finishes with the same command.
 
     python -m tests.benchmarks.kill_repair [--trials 20] [--prompts 300] [--concurrency 32] [--seed 0]
 
@@ -78,7 +78,7 @@ def run_trial(folder: Path, prompts: int, concurrency: int, longest_s: float = L
 
 
 def end_or_kill(process: subprocess.Popen[bytes], longest_s: float) -> bool:
-    """Wait a random time, then kill ``process`` with SIGKILL if it still runs. Return whether it was killed."""
+    """Wait a random time, and send SIGKILL to ``process`` if it still runs. Return whether it was killed."""
     try:
         process.wait(random.uniform(0.2, 1.0) * longest_s)
         return False
@@ -91,7 +91,7 @@ def end_or_kill(process: subprocess.Popen[bytes], longest_s: float) -> bool:
 
 
 def missing_answers(out: Path, prompts: int) -> int:
-    """The number of candidates that have no answer."""
+    """Return the number of candidates that have no answer."""
     candidates = [one for row in shards.nested(shards.parts_of(out)) for one in row["candidates"]]
     return prompts * N - sum(not one["error"] for one in candidates)
 

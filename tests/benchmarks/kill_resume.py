@@ -1,4 +1,4 @@
-"""Kill a build with SIGKILL at random moments, run the same command again, and compare the resulting dataset.
+"""Kills a build with SIGKILL at random moments, runs the same command again, and compares the resulting dataset.
 
     python tests/benchmarks/kill_resume.py [--prompts 2000] [--trials 3] [--kills 1] [--concurrency 64] [--seed 0]
 
@@ -65,7 +65,7 @@ def one(given: Any, data: Path, port: int, out: Path, whole: list[dict[str, Any]
 
 
 def write_sums(path: Path, count: int) -> Path:
-    """A dataset of ``count`` sums at ``path``."""
+    """Write a dataset of ``count`` sums to ``path``, and return ``path``."""
     with path.open("w") as file:
         for i in range(count):
             file.write(json.dumps({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)}) + "\n")
@@ -103,7 +103,7 @@ def finish(process: subprocess.Popen[bytes]) -> None:
 
 
 def table(out: Path) -> list[dict[str, Any]]:
-    """The candidates table of a build, without timings."""
+    """Return the candidates table of a build, without timings."""
     import pyarrow.parquet as pq
 
     rows = pq.read_table(out / "candidates").to_pylist()
@@ -111,7 +111,7 @@ def table(out: Path) -> list[dict[str, Any]]:
 
 
 def call(port: int, path: str, body: bytes | None = None) -> dict[str, Any]:
-    """The JSON reply of the mock server to a GET, or to a POST of ``body``."""
+    """Return the JSON reply of the mock server to a GET request, or to a POST request with ``body``."""
     with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{path}", data=body)) as reply:
         return json.loads(reply.read())
 

@@ -1,4 +1,4 @@
-"""Kill trainings and loops with SIGKILL at random moments, run the same command again, and compare the results.
+"""Kills trainings and loops with SIGKILL at random moments, runs the same command again, and compares the results.
 
     python tests/benchmarks/kill_training.py [--kills 4] [--seed 0] [--methods dpo sft kto grpo reward loop]
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def trial(method: str, kills: int, folder: Path) -> bool:
-    """Run ``method`` whole and killed, and return whether the results are equal."""
+    """Run ``method`` once without and once with kills. Return whether the results are equal."""
     out, whole = folder / method, folder / f"{method}-whole"
     words = command(method, folder / "data" / "round-1", out)
     started = time.monotonic()
@@ -75,7 +75,7 @@ def trial(method: str, kills: int, folder: Path) -> bool:
 
 
 def command(method: str, run: Path, out: Path) -> Sequence[str]:
-    """Return the words of the command."""
+    """Return the words of the command that trains with ``method``."""
     if method == "loop":
         return [*BESTOFN, "loop", "dpo", *DATA, *QUICK, "rounds=1", f"out={out}"]
     return [*BESTOFN, "train", method, str(run), *QUICK, *(GRPO if method == "grpo" else ()), f"out={out}"]

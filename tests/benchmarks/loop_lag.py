@@ -15,14 +15,17 @@ _BEAT_S = 0.005
 
 
 class LoopLag:
-    """An asynchronous context manager. ``lags_s`` are the times in seconds that the event loop was blocked."""
+    """Measures the lag of the event loop inside its ``async with`` block.
+
+    ``lags_s`` are the times that it was blocked.
+    """
 
     def __init__(self) -> None:
         self.lags_s: list[float] = []
 
     @property
     def worst_s(self) -> float:
-        """The longest lag."""
+        """The longest lag in seconds."""
         return max(self.lags_s, default=0.0)
 
     async def __aenter__(self) -> LoopLag:
@@ -46,7 +49,7 @@ class LoopLag:
 
 
 class IterationTimes:
-    """A context manager. ``cpu_s`` are the processor times of the iterations of ``loop`` in seconds."""
+    """Measures the iterations of ``loop`` inside its ``with`` block. ``cpu_s`` are their processor times in seconds."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.cpu_s: list[float] = []
@@ -68,7 +71,7 @@ class IterationTimes:
 
 
 def _waited_s() -> float:
-    """How long this thread was ready to run but had to wait for a processor, since its start; 0.0 if not known."""
+    """Return how many seconds this thread has waited for a processor since its start; 0.0 if this is not known."""
     try:
         with open("/proc/thread-self/schedstat") as file:
             return int(file.read().split()[1]) / 1e9

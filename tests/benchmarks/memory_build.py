@@ -1,4 +1,4 @@
-"""The peak memory of a whole build for datasets of growing size. It must not grow with the dataset.
+"""Measures the peak memory of a whole build for datasets of growing size. It must not grow with the dataset.
 
     python tests/benchmarks/memory_build.py [--prompts 1,2000,20000] [--concurrency 64]
 

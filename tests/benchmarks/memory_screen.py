@@ -1,4 +1,4 @@
-"""Measures peak memory and rate of screening for growing numbers of prompts, each size in its own process.
+"""Measures peak memory and speed of screening for growing numbers of prompts, each number in its own process.
 
 python -m tests.benchmarks.memory_screen [sizes=10000,100000] [held=2000]
 """
@@ -20,7 +20,7 @@ WORDS = 60
 
 
 class RandomPrompts:
-    """A source of prompts of random words; every tenth repeats the one before it."""
+    """A source of prompts of random words. Every tenth prompt repeats the previous one."""
 
     def __init__(self, count: int, seed: int) -> None:
         self.name, self.count, self.seed = f"random {seed}", count, seed

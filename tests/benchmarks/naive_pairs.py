@@ -4,14 +4,14 @@
 
 Four ways to make pairs of the same candidates (queries × 8) are compared:
 
-- ours: ``verified_vs_refuted``;
+- ours: the pairing ``verified_vs_refuted``;
 - by a reward model: the highest against the lowest reward of a query; verdicts are ignored. The reward model is trained
   on the pairs of other queries;
 - by verification score: the highest against the lowest, ties included;
 - by length: the longest against the shortest answer.
 
-Prints held-out pass@1 after training on each. For each of the other ways it prints the gain of ``ours``, with a 95 %
-interval paired by query.
+Prints held-out pass@1 after training on the pairs of each way. For each other way, it prints how much more ``ours``
+gains, with a 95 % confidence interval that is paired by query.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
-    """Return two pairs per query: best against worst, and second best against second worst by ``score``, ties included."""
+    """Return two pairs per query by ``score``, ties included: best with worst, and second best with second worst."""
     columns = ["query_id", "candidate_idx", "split", "output_messages", "input_messages", "tools"]
     columns += ["reward_final", "quality_total_response_length"]
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -102,12 +102,12 @@ def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
 
 
 def talk(messages: str) -> list[str]:
-    """Convert messages of the candidates table to the form of the training tables."""
+    """Convert messages of the candidates table to the format of the training tables."""
     return [json.dumps(message) for message in trainable(json.loads(messages))]
 
 
 def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:
-    """Write a run folder with these pairs that ``bestofn train`` accepts as a finished build."""
+    """Write ``pairs`` as a run folder that ``bestofn train`` accepts as a finished build. Return the folder."""
     (out / "dpo").mkdir(parents=True, exist_ok=True)
     shutil.copy(pool / "manifest.json", out)
     pq.write_table(pairs, out / "dpo" / "train.parquet")
@@ -115,7 +115,7 @@ def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:
 
 
 def report(before: Passes, after: Mapping[str, Passes], pairs: int) -> str:
-    """The results as a Markdown table."""
+    """Return the results as a Markdown table."""
     queries = sorted(set(before).intersection(*after.values()))
 
     def rate(run: Passes) -> list[float]:

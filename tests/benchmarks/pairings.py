@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.pairings [out=runs/pairings] [queries=600] [heldout=400] [seed=0] [trl.…=…]
 
-All pairs come from the same training queries × 8. The policy in training is the embedded policy. The stronger model of
-``delta`` is a later checkpoint of it (one round of DPO on verified pairs of other queries); the weaker model is the
-embedded policy. The reward model of ``by_score`` is trained on the same other queries. "Without verdicts" means that
-the pairing sees no verdict.
+All pairs come from the same training queries with 8 candidates each. The trained model is the embedded policy. The
+weaker model of ``delta`` is also the embedded policy. Its stronger model is the embedded policy after one round of DPO on
+verified pairs of other queries. The reward model of ``by_score`` is trained on the same other queries. "Without verdicts"
+means that the pairing sees no verdict.
 
 Prints held-out pass@1 after training on each kind, and how much more ``verified_vs_refuted`` gains, with a 95 % interval
 paired by query.
@@ -93,12 +93,12 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def model_of(config: dict[str, Any], run: Path, out: Path) -> str:
-    """Train the embedded policy on ``run``. A model that is complete is not trained again."""
+    """Train the embedded policy on ``run``, unless ``out`` has the complete model. Return the folder of the model."""
     return str(out) if (out / "metrics.json").exists() else trained(config, "pocket", run, out)
 
 
 def kinds(pool: Path, strong: Path) -> dict[str, tuple[Rows, Pairing]]:
-    """Return the main kinds of pairs: name -> (rows, pairing). The pairs per query give enough pairs of each kind."""
+    """Return the main kinds of pairs: name -> (rows, pairing). Each makes enough pairs per query."""
     own, both = rows_of(pool), rows_of_both(pool, strong)
     hardest = PairRules(pass_rate_most=third_of(own()))
     no_pass = PairRules(pass_rate_most=0.0)
@@ -166,7 +166,7 @@ def without_verdicts(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def third_of(rows: Iterable[Row]) -> float:
-    """Return the pass rate of the query at the first third, among the queries with a pass and a fail."""
+    """Return the pass rate at the first third of the sorted queries that have a pass and a fail."""
     rates: list[float] = []
     for row in rows:
         outcomes = [verdict["outcome"] for verdict in row["verdicts"] if verdict["outcome"] in ("pass", "fail")]

@@ -50,7 +50,7 @@ def main() -> None:
 
 
 class Bench:
-    """One dataset and one mock server; every build goes into a fresh folder."""
+    """One dataset and one mock server. Every build writes to a new folder."""
 
     def __init__(self, data: Path, port: int, concurrency: int, prompts: int) -> None:
         self.data, self.port, self.concurrency, self.prompts = data, port, concurrency, prompts
@@ -59,7 +59,7 @@ class Bench:
         return start(self.data, self.port, self.data.parent / name, self.concurrency, *words)
 
     def timed(self, name: str, *words: str) -> float:
-        """Seconds of a whole build."""
+        """Run a whole build, and return its seconds."""
         began = time.perf_counter()
         finish(self.start(name, *words))
         seconds = time.perf_counter() - began
@@ -130,7 +130,7 @@ def on(address: str) -> list[str]:
 
 @contextlib.contextmanager
 def cluster(nodes: int) -> Iterator[Any]:
-    """The address of a cluster of ``nodes`` real `ray start` processes; with two, also the second process."""
+    """Yield the address of a cluster of ``nodes`` `ray start` processes, and the second process if there are two."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,7 +1,8 @@
-"""Examines the tasks of Reasoning Gym: right and wrong answers of each task, verified as in a build.
+"""Verifies right and wrong answers of each task of Reasoning Gym as a build does.
 
-``python -m tests.benchmarks.reasoning_gym_tasks instances=50 part=0/4`` prints one line per task with an unexpected outcome, and
-what is left at the end: verdicts, memory, processes, open files. A task that makes its instances too slowly is listed.
+``python -m tests.benchmarks.reasoning_gym_tasks instances=50 part=0/4`` prints one line per task with an unexpected
+outcome. At the end it prints the number of verdicts, the memory, and the running processes and open files. A task that
+creates its instances too slowly is listed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ NEEDS_SETTINGS = frozenset({"composite"})
 
 @dataclass
 class Examined:
-    """What was found about one task: outcomes of right and of wrong answers, and the slowest verdict in seconds."""
+    """The result for one task: the outcomes of right and of wrong answers, and the slowest verdict in seconds."""
 
     name: str
     problem: str = ""
@@ -51,7 +52,7 @@ def made(name: str, instances: int) -> list[Query]:
 
 
 async def examine(name: str, instances: int, workers: ProcessPool) -> Examined:
-    """Verify the right answer of each instance, the answer of another instance, and a text that is no answer."""
+    """Verify three answers per instance: the right one, that of another instance, and a text that is not an answer."""
     examined, verifier = Examined(name), ReasoningGymVerifier(workers)
     try:
         queries = await workers.call(made, name, instances, timeout_s=MAKE_S)
@@ -79,7 +80,10 @@ def answers(queries: Sequence[Query], place: int) -> list[tuple[str, str | None]
 
 
 async def main(instances: int, part: int, parts: int) -> int:
-    """Examine every ``parts``-th task from ``part`` on, and print what is unexpected. Return the number of verdicts."""
+    """Examine every ``parts``-th task from ``part`` on, and print unexpected outcomes.
+
+    Return the number of verdicts.
+    """
     from reasoning_gym.factory import DATASETS
 
     names = sorted(set(DATASETS) - NEEDS_SETTINGS)[part::parts]

@@ -1,4 +1,4 @@
-"""Restarts a real Docker daemon while programs run: runs are repeated, no verdict changes, and nothing is left.
+"""Restarts a real Docker daemon while programs run. Runs are repeated, no verdict changes, and nothing stays behind.
 
     python -m tests.benchmarks.restart_docker [runs=40] [restarts=2]
 
@@ -34,7 +34,7 @@ RUN_S = 0.3  # of one program, so that programs run when the daemon ends
 
 
 class Daemon:
-    """A Docker daemon with its data, its socket and its log in ``folder``."""
+    """A Docker daemon with data, socket and log in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class Daemon:
 
 @contextlib.contextmanager
 def second_daemon(image: str) -> Iterator[Daemon]:
-    """Start a second daemon with a copy of ``image``; afterwards remove it and its data."""
+    """Start a second daemon with a copy of ``image``. Remove the daemon and its data after the block."""
     folder = Path(tempfile.mkdtemp(prefix="bestofn-daemon-"))
     daemon = Daemon(folder)
     try:
@@ -86,7 +86,7 @@ def second_daemon(image: str) -> Iterator[Daemon]:
 
 
 def _query(number: int) -> tuple[Query, Candidate, str]:
-    """Return a query with an answer, and the verdict that it deserves. Every third answer is wrong."""
+    """Return a query with an answer, and the right verdict on it. Every third answer is wrong."""
     tests = CodeTests("asserts", "python", ({"source": f"assert f({number}) == {number + 1}"},))
     plus = 2 if number % 3 == 0 else 1
     program = f"import time\ndef f(x):\n    time.sleep({RUN_S})\n    return x + {plus}  # {number}"
@@ -96,7 +96,7 @@ def _query(number: int) -> tuple[Query, Candidate, str]:
 
 
 async def verify(daemon: Daemon, image: str, runs: int, restarts: int) -> Counter[str]:
-    """Verify ``runs`` answers while the daemon restarts. Count the verdicts as ``outcome (deserved)``."""
+    """Verify ``runs`` answers while the daemon restarts. Count the verdicts as ``outcome (right outcome)``."""
     found: Counter[str] = Counter()
     numbers = iter(range(runs))
 
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _image() -> str:
-    """Return the tag of the sandbox image, which is built if it is missing."""
+    """Return the tag of the sandbox image. If the image is missing, build it."""
     async with DockerSandbox(workers=1) as sandbox:
         return sandbox.image.tag
 

@@ -1,4 +1,4 @@
-"""Build the same dataset with two installations of bestofn, and compare all tables except for timings.
+"""Builds the same dataset with two installations of bestofn, and compares all tables except for timings.
 
     python -m tests.benchmarks.same_tables OTHER_PYTHON [--prompts 700] [--n 4] [setting=value …]
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def write_sums(file: Path, count: int) -> None:
-    """Write sums whose answers are 0 to 4. The mock server answers 0 to n - 1, so most queries have a pair."""
+    """Write sums with answers from 0 to 4. The mock server answers 0 to n − 1, so most queries have a pair."""
     lines = ({"id": f"q{i}", "question": f"What is {i} modulo 5?", "answer": str(i % 5)} for i in range(count))
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 

@@ -1,4 +1,4 @@
-"""How often judging rewards find the best of N answers, by the error rate and the number of calls of the judge.
+"""Simulates how often judging rewards find the best of N answers, by the judge's error rate and number of calls.
 
     python tests/benchmarks/simulate_tournaments.py [repeats=400] [n=8,16,32]
 
@@ -29,7 +29,7 @@ QUERY = Query("q", "chat", ({"role": "user", "content": "?"},))
 
 
 class NoisyJudge:
-    """Orders answers, whose text is their quality, with noise; counts its calls."""
+    """A judge that orders answers with noise and counts its calls. The text of an answer is its quality."""
 
     def __init__(self, error: float, rng: random.Random) -> None:
         self.noise, self.rng, self.calls = math.tan(math.pi * error), rng, 0
@@ -62,14 +62,14 @@ def ring(judge: NoisyJudge, texts: Sequence[str]) -> list[Score]:
 
 
 def random_lists(judge: NoisyJudge, texts: Sequence[str]) -> list[Score]:
-    """Rank random lists of at most four answers, two rounds."""
+    """Rank random lists of at most four answers, in two rounds."""
     parts = [part for turn in range(2) for part in split(range(len(texts)), 4, f"{texts[0]}:{turn}")]
     rankings = [[part[place] for place in judge.order([texts[i] for i in part])] for part in parts if len(part) > 1]
     return scores_of(rankings, range(len(texts)), len(texts), ())
 
 
 def scored(method: str, judge: NoisyJudge, texts: Sequence[str]) -> list[Score]:
-    """Return the scores of a method."""
+    """Return the scores that ``method`` gives to ``texts``."""
     if method == "ring":
         return ring(judge, texts)
     if method == "random lists":
@@ -86,7 +86,10 @@ METHODS = ("pairwise all", "pairwise knockout", "ring", "listwise finals=1", "li
 
 
 def found_best(method: str, n: int, error: float, repeats: int) -> tuple[float, float]:
-    """Return how often ``method`` finds the best answer, and its mean number of calls. A tie counts as a share."""
+    """Return how often ``method`` finds the best answer, and its mean number of calls.
+
+    If k answers tie for the best, this counts as 1/k.
+    """
     hits, calls = 0.0, 0
     for repeat in range(repeats):
         rng = random.Random(f"{n}:{repeat}")

@@ -1,4 +1,4 @@
-"""Runs many programs, tidy and untidy ones, and lists everything that stays on the machine afterwards.
+"""Runs many programs, of which some leave processes or files, and lists everything that stays on the machine.
 
     python -m tests.benchmarks.soak_sandbox [runs=1000] [sandbox=docker,local]
 
@@ -34,7 +34,7 @@ PROGRAMS = ((UNTIDY, "ok"), (KILLED, "memory"), (TIDY, "ok"))
 
 
 async def soak(backend: str, runs: int) -> Counter[str]:
-    """Run the programs in turn, and count the statuses that are not the expected ones."""
+    """Run the programs in turn. Return how often each unexpected status occurred."""
     wrong: Counter[str] = Counter()
     numbers = iter(range(runs))
 

@@ -1,4 +1,4 @@
-"""Speed, memory and resuming of ``bestofn verify`` and ``verify_dataset`` on tables of mathematical answers.
+"""Measures ``bestofn verify`` and ``verify_dataset`` on tables of mathematical answers: speed, memory, resuming.
 
     python -m tests.benchmarks.verify_tables [--rows 100000] [--form parquet|jsonl] [--rounds 2]
     python -m tests.benchmarks.verify_tables --kill --rows 100000     # kill -9 in the middle, then the same command
@@ -66,7 +66,10 @@ def main() -> None:
 
 
 def measure(source: Path, counts: list[int]) -> None:
-    """Verify ``source`` with each number of workers, and print time, CPU, memory and the ratio of the first to the last."""
+    """Verify ``source`` with each number of workers.
+
+    Print time, CPU time, memory, and the ratio of first to last time.
+    """
     seconds = []
     for workers in counts:
         out = source.with_name(f"verified{source.suffix}")
@@ -83,7 +86,7 @@ def measure(source: Path, counts: list[int]) -> None:
 
 
 def kill_and_resume(source: Path, rows: int) -> None:
-    """Kill a run after a third of its parts, run it again, and compare the result with an uninterrupted run."""
+    """Kill a run after a third of its parts, run it again, and compare the result with that of an uninterrupted run."""
     out = source.with_name(f"killed{source.suffix}")
     parts = out.with_name(f"{out.name}.parts")
     process = start(source, out, 2)
@@ -104,13 +107,13 @@ def kill_and_resume(source: Path, rows: int) -> None:
 
 
 def start(source: Path, out: Path, workers: int) -> subprocess.Popen[str]:
-    """Start verifying ``source`` in a new process group."""
+    """Start the verification of ``source`` in a new process group."""
     words = [sys.executable, "-c", MEASURED, str(source), str(out), str(workers)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    """Return what ``process`` printed. Exit if it failed."""
+    """Wait for ``process`` and return its output. Exit if it failed."""
     printed, _ = process.communicate()
     if process.returncode:
         raise SystemExit(f"the command ended with exit code {process.returncode}")
@@ -135,14 +138,17 @@ def write_answers(path: Path, count: int) -> Path:
 
 
 def answers(count: int) -> Iterator[dict[str, str]]:
-    """Yield ``count`` worked answers: word problems, and the notations of the test table, in turns."""
+    """Yield ``count`` worked answers: word problems and notations of the test table, in turn."""
     draw = random.Random(0)
     for number in range(count):
         yield {"id": f"{number:07d}", **(notation(draw) if number % 2 else word_problem(draw, wrong=number % 3 == 0))}
 
 
 def word_problem(draw: random.Random, *, wrong: bool) -> dict[str, str]:
-    """Return a word problem in the style of GSM8K with a worked answer, whose final answer is wrong if ``wrong`` is set."""
+    """Return a word problem in the style of GSM8K with a worked answer.
+
+    Its final answer is wrong if ``wrong`` is true.
+    """
     price, items = draw.randint(2, 90), draw.randint(2, 40)
     value = price * items + wrong * draw.randint(1, 9)
     shown = draw.choice([f"{value}", f"\\${value:,}", f"{value}.00", f"\\frac{{{2 * value}}}{{2}}"])

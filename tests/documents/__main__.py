@@ -21,13 +21,13 @@ class Outcomes:
         self.of: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test once: its call, or another phase that failed or was skipped."""
+        """Count each test once: by its call, or by its setup or teardown if that failed or was skipped."""
         if report.when == "call" or not report.passed:
             file, _, name = report.nodeid.partition("::")
             self.of[file.removeprefix("tests/"), name.partition("[")[0]][report.outcome] += 1
 
     def line(self, row: Row) -> str:
-        """Return the line of ``row`` in the table."""
+        """Return the line of ``row`` in the printed table."""
         counts = sum((self.of[test] for test in row.tests), Counter())
         state = next((state for state in ("failed", "skipped", "passed") if counts[state]), "not run")
         numbers = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
@@ -35,7 +35,7 @@ class Outcomes:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the tests of the named rows, or of all rows. Words that begin with ``-`` go to pytest."""
+    """Run the tests of the named rows, or of all rows. Words that begin with ``-`` are passed to pytest."""
     named = [word.replace("-", "_") for word in arguments if not word.startswith("-")]
     chosen = [row for row in rows() if not named or row.name in named]
     if missing := sorted(set(named) - {row.name for row in chosen}):

@@ -58,13 +58,13 @@ def tutorial_parts(letter: str) -> list[str]:
 
 
 def tutorial_forms() -> list[str]:
-    """Return the documented texts of the last table in docs/documents.md."""
+    """Return the documented texts in the last table of docs/documents.md."""
     part = PAGE.read_text("utf-8").split("Each snippet, function and class")[1]
     return [CELL.findall(row)[0] for row in part.splitlines() if row.startswith("| `")]
 
 
 def edits() -> dict[str, str]:
-    """Return the documented beginning of a command -> its form in a checkout."""
+    """Return the documented beginning of each edited command -> its form in a checkout."""
     return {CELL.findall(row[0])[0]: CELL.findall(row[1])[0] for row in table("Commands")}
 
 

@@ -1,4 +1,4 @@
-"""The rows of the feature table and their tests."""
+"""Every row of the feature table has tests that exist."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ TOOLS = [{"type": "function", "function": {"name": "now", "description": "Time",
 
 
 def answered(sent: Sent) -> Answer:
-    """Return a list of models, or an answer in the format of the path; a judge's verdict if the request has its schema."""
+    """Return the reply of the loopback server in the format of the path.
+
+    The reply is a list of models, a judge's verdict if the request has its schema, or an answer.
+    """
     if sent.method == "GET":
         return Answer({"object": "list", "data": [{"id": "served-model", "object": "model"}]})
     body = sent.body
@@ -63,7 +66,7 @@ def answered(sent: Sent) -> Answer:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
-    """Yield a server for both APIs, with the current folder and the environment of a person who follows a document."""
+    """Yield a server for both APIs. Set the current folder and the environment of a user who follows a document."""
     for version, splits in ((1, ("tool_calling", "math", "code")), (2, ("math", "code"))):
         for split in splits:
             row = {
@@ -92,7 +95,7 @@ def data_settings() -> list[str]:
 
 
 def in_checkout(words: list[str]) -> list[str]:
-    """Return the documented command in the form for a checkout, as docs/documents.md lists it."""
+    """Return the documented command as docs/documents.md writes it for a checkout."""
     text = " ".join(words)
     for documented, here in edits().items():
         if text.startswith(documented.replace('"', "")):
@@ -123,7 +126,7 @@ def run_command(words: list[str]) -> None:
 
 
 def write_experiments(letter: str) -> list[Path]:
-    """Write the complete experiment files of a document, under their documented names. Returns the files."""
+    """Write the complete experiment files of a document under their documented names. Return the files."""
     files = []
     for number, text in enumerate(blocks(letter, "yaml")):
         named = NAMED.match(text)
@@ -148,7 +151,7 @@ def write_results(path: Path, model: str = "tiny") -> None:
 
 
 def served(words: list[str] | None = None) -> None:
-    """Check that ``bestofn serve`` understands the documented words, and do not serve."""
+    """Check that ``bestofn serve`` accepts the documented words. No server is started."""
     assert parse(SERVE, words or []).overrides == ("model=/path/to/model", "port=8000")
 
 
@@ -178,7 +181,7 @@ def test_commands_and_experiment_files_run(
 
 
 def finish(words: list[str]) -> None:
-    """Run a command with local data, and write the files that it reads before. Fails if its exit code is not 0."""
+    """Run a command with local data after writing the files that it reads. Fail if its exit code is not 0."""
     if any("inspect_experiment" in word for word in words):
         for path in words[2:]:
             if "*" not in path and not Path(path).exists():

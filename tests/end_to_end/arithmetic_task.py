@@ -1,4 +1,4 @@
-"""A task for ``inspect eval``: sums of two numbers, with a system prompt and stop sequences."""
+"""A task for ``inspect eval``: sums of two numbers, with a system prompt and stop strings."""
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample

@@ -1,4 +1,4 @@
-"""Best-of-N by reward without verdicts, as docs/rewards.md shows it: answers, scores, pairs, curve, report, best answer."""
+"""Best-of-N by reward without verdicts, as docs/rewards.md describes it: from the answers to the report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ QUESTIONS = ("What is 6*7?", "Why do we sleep?", "What is rain?")
 
 
 def answer(question: str, seed: int) -> str:
-    """The four answers of document E, longer texts of known quality, or the reply of a judge that knows the quality."""
+    """Return one of the four answers of document E, a longer text of known quality, or the reply of a judge.
+
+    The judge knows the quality.
+    """
     qualities = [int(number) for number in re.findall(r"quality (\d+)", question)]
     if "ranking" in question:
         order = sorted(range(len(qualities)), key=lambda place: -qualities[place])
@@ -54,7 +57,7 @@ def published(run: Path, view: str) -> list[dict]:
 
 
 def test_the_lab_by_the_heuristic_reward(tmp_path: Path) -> None:
-    """Document E: the scores 0.3, 0.85, 0.4 and 0.8; greedy against best of 4; the best answer is the second."""
+    """The heuristic reward gives the scores 0.3, 0.85, 0.4 and 0.8 of document E, and the second answer is the best."""
     with OpenAIServer(answer=answer) as server:
         words = ("n=4", "reward=heuristic", "pairs=by_score", "stages.generate.greedy=true")
         printed = build(tmp_path, server, *words, questions=QUESTIONS[:1])
@@ -81,7 +84,7 @@ JUDGES = {
 
 @pytest.mark.parametrize("words", JUDGES.values(), ids=JUDGES)
 def test_a_judge_on_a_server_finds_the_best_of_ten(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Document D with both kinds of judges, and the sweep of document E over N with its cost."""
+    """Both kinds of judges of document D find the best of ten answers. The sweep of document E shows its cost."""
     with OpenAIServer(answer=answer) as server:
         prices = "prices={m: {input: 1.0, output: 2.0}}"
         more = ("n=10", "pairs=by_score", "stages.generate.greedy=true", prices)

@@ -1,4 +1,4 @@
-"""``bestofn build`` as a real command, against a real HTTP server on loopback."""
+"""``bestofn build`` as a user runs it, against a real HTTP server on loopback."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def build_here(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run ``bestofn build`` in this process; it must succeed."""
+    """Run ``bestofn build`` in this process. Fail if its exit code is not 0."""
     done = run_here(["build", *words], env={"OPENAI_API_KEY": "test-key"})
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
@@ -176,7 +176,7 @@ def test_a_signal_keeps_every_answer(tmp_path: Path, number: signal.Signals, sta
 
 
 def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
-    """Interrupt a build while a slow verifier opens, and return the notes of the verifier."""
+    """Interrupt a build while a slow verifier opens. Return the events that the verifier wrote."""
     notes = tmp_path / "notes"
     slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.{verifier}, notes: {notes}}}"
     with OpenAIServer() as server:

@@ -1,4 +1,4 @@
-"""One whole build per domain, from its embedded examples and their recorded answers to pairs."""
+"""One whole build per domain, from its included examples and their recorded answers to pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example runs as it is written, in an empty folder."""
+"""Every example runs without changes in an empty folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SERVICE = "chat_preferences.sh"
 
 
 def talk(question: str, seed: int) -> str:
-    """A chat answer, or a grade if the question asks for one."""
+    """Return a chat answer, or a grade if the question asks for one."""
     draw = hashlib.sha256(f"{question}|{seed}".encode()).digest()[0]
     if "Grade the answer" in question:
         return json.dumps({"reasoning": "read", "cannot_judge": False, "score": 1 + draw % 10})

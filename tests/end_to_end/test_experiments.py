@@ -33,7 +33,7 @@ WEATHER = {
 
 
 def write_nemotron(folder: Path) -> None:
-    """Write both versions with their real columns: one folder per split, five rows each."""
+    """Write both versions of the dataset with their real columns: one folder per split, five rows each."""
     for version, splits in ((1, ("tool_calling", "chat", "math", "code")), (2, ("math", "code", "chat"))):
         for split in splits:
             rows = [
@@ -53,7 +53,7 @@ def write_nemotron(folder: Path) -> None:
 
 
 def answered(sent: Sent) -> Answer:
-    """Return a judge's verdict if the request has a schema, otherwise an answer, in the wire format of the path."""
+    """Return a judge's verdict if the request has a schema, otherwise an answer, in the API format of the path."""
     body = sent.body
     judged = "equivalent" in json.dumps(
         body.get("text") or body.get("response_format") or body.get("output_config") or ""

@@ -24,7 +24,7 @@ BOTH = "print(verifiers.__version__, bestofn.get_verifier('math').name)"
 
 
 def run(*words: str | Path, cwd: Path, **surroundings: str) -> str:
-    """The standard output of a command that must succeed."""
+    """Run a command, which must succeed, and return its standard output."""
     env = {**os.environ, "PYTHONPATH": "", **surroundings}
     done = subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
@@ -33,7 +33,7 @@ def run(*words: str | Path, cwd: Path, **surroundings: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a wheel from a copy of the sources, without the files of earlier builds and runs."""
+    """Build a wheel from a copy of the sources that has no files of earlier builds and runs. Return its path."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     left_out = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
@@ -57,7 +57,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of a new environment with the wheel; its requirements come from the environment of the tests."""
+    """Return the interpreter of a new environment with the wheel.
+
+    All other packages are those of the test environment.
+    """
     home = tmp_path_factory.mktemp("installed") / "env"
     python = borrowing_environment(home)
     run(*pip(python, "install", "-q", "--no-compile", "--no-deps", wheel), cwd=home)

@@ -61,7 +61,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
 
 @pytest.fixture
 def built(template, tmp_path: Path, monkeypatch):
-    """Copy the run of ``template``, and yield the copy with its server and its command."""
+    """Copy the run of ``template``. Yield the copy, its server and its command."""
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
     data, run_folder, server = template
     server.reset()
@@ -114,7 +114,7 @@ def test_failed_candidates_are_sampled_again_and_the_others_of_their_query_are_n
 
 
 def test_the_flat_file_is_replaced_in_place_and_backed_up(built, tmp_path, monkeypatch) -> None:
-    """Documents A and B: only failing rows change, all other rows are equal, and the backup equals the original."""
+    """Only failing rows of the flat file change, and the backup equals the original file (documents A and B)."""
     out, server, command = built
     flat = tmp_path / "results" / "run.parquet"
     build(compose([*command, f"flat_file={flat}", "notes='Why: größer\n100 %'"]))
@@ -261,7 +261,7 @@ def test_a_candidate_that_replaces_an_error_counts() -> None:
 
 
 class Killed(BaseException):
-    """Raised where the process would be killed."""
+    """Raised at the point where the process would be killed."""
 
 
 @pytest.mark.parametrize(

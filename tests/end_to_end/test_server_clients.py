@@ -1,4 +1,4 @@
-"""The local server and clients that others wrote: OpenAI's package for Node, and the evaluation harness inspect_ai.
+"""The local server with two clients of other projects: OpenAI's package for Node, and the harness inspect_ai.
 
 Both are installed from the package registries. Set ``BESTOFN_REQUIRE_INDEX=1`` (CI does) to require the registries.
 """

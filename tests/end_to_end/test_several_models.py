@@ -26,14 +26,14 @@ QUERIES, N = 6, 2
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """The server of both models."""
+    """Yield the server of both models."""
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
     with OpenAIServer() as running:
         yield running
 
 
 def words(folder: Path, server: OpenAIServer) -> list[str]:
-    """The overrides of a build of sums by the models large and small."""
+    """Return the overrides of a build that samples sums from the models large and small."""
     data = folder / "sums.jsonl"
     rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(QUERIES)]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -45,7 +45,7 @@ def words(folder: Path, server: OpenAIServer) -> list[str]:
 
 
 def by_model(run: Path) -> dict[str, int]:
-    """The attempts of each model, from the published table."""
+    """Return the number of attempts per model in the published table."""
     return {one["model"]: one["attempts"] for one in to_json(figures_of_run(run), resamples=10)["cost"]["by_model"]}
 
 

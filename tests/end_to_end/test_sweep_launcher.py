@@ -1,4 +1,4 @@
-"""A sweep through Hydra's submitit launcher, as on Slurm: the launcher starts each job in its own process."""
+"""A sweep with Hydra's submitit launcher, which starts each job in its own process, as on Slurm."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The faults of the fault server: what the server sends, what the client should do, and how summaries should name it."""
+"""The faults of the fault server: the bytes sent, the expected action of the client, and the name in summaries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def status(
     effect: Effect = "retried",
     exit_code: int = 0,
 ) -> Fault:
-    """A reply with the status ``code``."""
+    """Return a fault: a reply with the status ``code``."""
 
     async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
         writer.write(http(code, body or _error(f"status {code}"), headers))
@@ -36,7 +36,7 @@ def status(
 
 
 def body(name: str, cause: str, text: bytes, effect: Effect = "retried") -> Fault:
-    """A reply with the status 200 whose body is ``text``."""
+    """Return a fault: a reply with the status 200 whose body is ``text``."""
 
     async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
         writer.write(http(200, text))
@@ -47,7 +47,7 @@ def body(name: str, cause: str, text: bytes, effect: Effect = "retried") -> Faul
 def changed(
     name: str, effect: Effect, cause: str, change: Callable[[Shape, Json], object], estimated: bool = False
 ) -> Fault:
-    """A good reply that ``change`` makes defective."""
+    """Return a fault: a good reply that ``change`` makes defective."""
 
     async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
         change(shape, reply)
@@ -65,7 +65,7 @@ def wire(
     reset: bool = False,
     keep: bool = False,
 ) -> Fault:
-    """The bytes of a good reply that ``damage`` changes. The connection is then closed, reset, or kept."""
+    """Return a fault: a good reply whose bytes ``damage`` changes. The connection is then closed, reset, or kept."""
 
     async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
         writer.write(damage(http(200, json.dumps(reply).encode())))

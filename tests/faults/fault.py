@@ -15,7 +15,7 @@ Send = Callable[[asyncio.StreamWriter, Shape, Json], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a server that a test provokes.
+    """A fault that the server of a test produces.
 
     ``effect`` is the expected reaction: ``retried`` (sent again, nothing is paid), ``repaired`` (the answer is used),
     ``unreadable`` (paid, sent again once), ``row`` (recorded as the error of the row) or ``stops`` (the run stops).
@@ -33,7 +33,7 @@ class Fault:
 
 
 def http(status: int, body: bytes, headers: Mapping[str, str] = {}) -> bytes:
-    """One HTTP response as bytes."""
+    """Return one HTTP response as bytes."""
     lines = {"content-type": "application/json", "content-length": str(len(body)), **headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items() if value)
     return f"HTTP/1.1 {status} S\r\n{head}\r\n".encode() + body

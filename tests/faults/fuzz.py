@@ -1,4 +1,4 @@
-"""Checks arbitrary replies of a service: whatever it sends, each sample gets one answer or one error, and is stored once."""
+"""Checks arbitrary replies of a service: each sample gets one answer or one error, and is stored once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def paths(value: object, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 @st.composite
 def changed_replies(draw: st.DrawFn, good: Json) -> bytes:
-    """Good replies in which one to four values are replaced, removed or repeated."""
+    """Draw a good reply in which one to four values are replaced, removed or repeated."""
     reply = copy.deepcopy(good)
     for _ in range(draw(st.integers(1, 4))):
         places = list(paths(reply))
@@ -78,14 +78,14 @@ def changed_replies(draw: st.DrawFn, good: Json) -> bytes:
 
 @st.composite
 def damaged_bytes(draw: st.DrawFn, good: bytes) -> bytes:
-    """Good replies in which a range of bytes is replaced by others."""
+    """Draw a good reply in which a range of bytes is replaced."""
     start = draw(st.integers(0, len(good)))
     end = draw(st.integers(start, len(good)))
     return good[:start] + draw(st.binary(max_size=20)) + good[end:]
 
 
 def bodies(shape: Shape) -> st.SearchStrategy[bytes]:
-    """Bodies of replies in ``shape``: changed and damaged good replies, other JSON documents, and arbitrary bytes."""
+    """Draw the body of a reply: a changed or damaged good reply in ``shape``, other JSON, or arbitrary bytes."""
     good = shape.reply("question", 0, N)
     return st.one_of(
         changed_replies(good),
@@ -97,7 +97,10 @@ def bodies(shape: Shape) -> st.SearchStrategy[bytes]:
 
 
 class Fuzzer:
-    """Context manager: samples from a service. The test sets the first reply to each question; later replies are good."""
+    """A context manager that samples from a service.
+
+    The test sets the first reply to each question; later ones are good.
+    """
 
     def __init__(self, shape: str) -> None:
         self.shape = SHAPES[shape]
@@ -128,7 +131,7 @@ class Fuzzer:
         self._folder.cleanup()
 
     def check(self, body: bytes) -> None:
-        """Draw ``N`` samples; the first reply has the given ``body``. Draw them again, which must send nothing."""
+        """Draw ``N`` samples whose first reply has the given ``body``. Draw them again, which must send no request."""
         question = f"question {next(self._numbers)}"
         first = self._draw(question, body)
         stored = self._stored()
@@ -157,7 +160,7 @@ class Fuzzer:
 
 
 def check_completion(completion: Completion) -> None:
-    """Check that a completion fits the tables and has possible numbers."""
+    """Assert that a completion fits the tables and has possible numbers."""
     candidate = Candidate(0, (completion.message,), model=completion.model, usage=completion.usage)
     to_table([{"candidates": [candidate_to_row(candidate)]}], features_from(features()["candidates"]))
     assert 0 <= completion.usage.prompt <= 4 * 10**9

@@ -1,4 +1,4 @@
-"""A loopback server that speaks one API shape and answers a share of the requests with faults, byte by byte."""
+"""A loopback server that speaks the format of one API and answers a share of the requests with faults."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FAULTY = (1, 4, 7)  # of ten requests in a row, these get a fault: 30 %
 
 
 class FaultServer(ServerThread):
-    """Answers the requests of ``shape``. Three of ten requests get a fault: ``faults`` in turn.
+    """Answers requests in the format ``shape``. Three of ten requests get one of ``faults``, in turn.
 
-    ``requests`` counts requests, and ``met`` faults by name. ``prompt_tokens`` and ``completion_tokens`` are the tokens of
-    all replies that are paid for. ``broken`` chooses the requests that get a fault from their number.
-    Each reply is delayed by ``latency_s`` seconds.
+    ``requests`` counts requests, and ``met`` counts faults by name. ``prompt_tokens`` and ``completion_tokens`` are the
+    tokens of all paid replies. ``broken(number)`` decides which requests get a fault. Each reply is delayed by
+    ``latency_s`` seconds.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class FaultServer(ServerThread):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def by_cause(self, *effects: str) -> Counter[str]:
-        """The faults that were sent and have one of ``effects``, by the name of their cause in summaries."""
+        """Return the number of sent faults with one of ``effects``, by the name of their cause in summaries."""
         return sum(
             (Counter({fault.cause: self.met[fault.name]}) for fault in self.faults if fault.effect in effects),
             Counter(),

@@ -1,4 +1,4 @@
-"""The four API shapes of the fault server: their providers, and the parts of a reply that a fault changes."""
+"""The four API formats of the fault server: their providers, and the parts of a reply that a fault changes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Shape:
-    """One API shape. ``reply(question, number, count)`` is a good reply; the other functions change a part of it.
+    """One API format. ``reply(question, number, count)`` returns a good reply; the other functions change a part of it.
 
-    ``number`` makes the answers of two requests different: the seed, or a running number if requests have no seed.
+    ``number`` makes the answers to two requests different: the seed, or a running number if requests have no seed.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Shape:
     set_usage: Callable[[Json, Any, Any], object]
 
     def good(self, body: Json) -> Json:
-        """A good reply to the request ``body``."""
+        """Return a good reply to the request ``body``."""
         return self.reply(self.question(body), self.number(body), int(body.get("n") or 1))
 
 
 def answer(question: str, number: int) -> str:
-    """The text of one answer."""
+    """Return the text of one answer."""
     return f"{question} #{number}"
 
 

@@ -1,4 +1,4 @@
-"""Faults of the transfer of a good reply: event streams that nobody asked for, and wrong content encodings."""
+"""Faults in the transfer of a good reply: event streams that were not requested, and wrong content encodings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.faults.shapes import Json, Shape
 
 
 def events_of(name: str, reply: Json) -> list[Json]:
-    """The events of the stream that gives the same answer as ``reply``, in the API shape ``name``."""
+    """Return the events of a stream that gives the same answer as ``reply``, in the API format ``name``."""
     return {"chat": _chat, "responses": _responses, "messages": _messages, "ollama": _ollama}[name](reply)
 
 
@@ -61,7 +61,7 @@ def _ollama(reply: Json) -> list[Json]:
 
 
 def stream(name: str, reply: Json) -> bytes:
-    """The event stream of ``reply``: lines of JSON for Ollama, otherwise Server-Sent Events."""
+    """Return ``reply`` as an event stream: lines of JSON for Ollama, otherwise Server-Sent Events."""
     events = events_of(name, reply)
     if name == "ollama":
         return b"".join(json.dumps(event).encode() + b"\n" for event in events)
@@ -76,7 +76,7 @@ async def _stream(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> No
 def encoded(
     name: str, effect: Effect, cause: str, encoding: str, encode: Callable[[bytes], bytes], **more: Any
 ) -> Fault:
-    """A good reply with the header ``content-encoding``; ``encode`` makes its body."""
+    """Return a fault: a good reply with the header ``content-encoding``. ``encode`` computes its body."""
 
     async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
         writer.write(http(200, encode(json.dumps(reply).encode()), {"content-encoding": encoding}))

@@ -1,4 +1,4 @@
-"""Personas: shipped ones, files, and the measures of the voice."""
+"""Personas: the shipped ones, personas in files, and the measures of their voice."""
 
 from __future__ import annotations
 

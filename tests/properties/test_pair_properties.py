@@ -1,4 +1,4 @@
-"""Properties that every pairing strategy has for any candidates."""
+"""Properties that every pairing strategy must have for all candidates."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_pairing_follows_the_rules(name: str, table: list[Judged], order: 
 
 
 def expected_count(name: str, table: list[Judged]) -> int:
-    """Return the number of pairs: all allowed combinations of distinct teachable texts, up to the strategy's limit."""
+    """Return the expected number of pairs: all allowed combinations of distinct texts, up to the strategy's limit."""
     chosen, rejected = eligible_sides(table, PairRules())
     assert {trace_text(one) for one in chosen} == texts_of(table, "pass")
     assert {trace_text(one) for one in rejected} == texts_of(table, "fail")
@@ -139,7 +139,7 @@ def worth(one: Judged) -> float:
 
 
 def texts_of(table: list[Judged], outcome: str) -> set[str]:
-    """Return the distinct texts that may be on one side of a pair, computed from the documented rules."""
+    """Return the distinct texts with ``outcome`` that may be on one side of a pair, by the documented rules."""
     return {
         trace_text(one)
         for one in table
@@ -165,7 +165,7 @@ def test_every_configured_pairing_is_tested() -> None:
 @settings(max_examples=150, deadline=None)
 @given(table=tables(arms=("sample", "weak")), order=st.randoms(use_true_random=False))
 def test_verdicts_rule_over_scores_and_models(name: str, table: list[Judged], order: random.Random) -> None:
-    """Pairs by score never reject a pass and never choose a fail. The chosen side has the higher score."""
+    """Pairs by score never reject a pass and never choose a fail, and the chosen side has the higher score."""
     pairing = functools.partial(UNVERIFIED[name], **({} if name in ("west_of_n", "max_min_length_penalised") else MANY))
     found: list[Pair] = list(pairing(table))  # type: ignore[call-overload]
     by_index = {one.candidate.index: one for one in table}
@@ -194,7 +194,10 @@ MANY = {"pairs_per_query": 9}
 @settings(max_examples=50, deadline=None)
 @given(groups=st.lists(tables(), min_size=2, max_size=3))
 def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Judged]]) -> None:
-    """Both sides of a dpo or reward_model row are candidates of their query; one passed, the other failed."""
+    """Both sides of a row in dpo or reward_model belong to its query.
+
+    The chosen one passed and the rejected one failed.
+    """
     for number, table in enumerate(groups):
         query = Query(f"q{number}", "math", ({"role": "user", "content": f"question {number}"},))
         row = {
@@ -313,7 +316,7 @@ def test_length_balance_over_many_queries() -> None:
 
 
 def test_debiased_ranking_ignores_length() -> None:
-    """A reward of 0.1 per word prefers the longest pass; without the trend on length, the better pass is preferred."""
+    """If the reward grows with length, debiasing removes this trend, and the better pass is preferred."""
     rows = [
         ("w " * words, outcome, 0.1 * words + bonus)
         for words, outcome, bonus in [

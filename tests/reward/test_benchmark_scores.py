@@ -1,4 +1,4 @@
-"""Benchmarks of reward models: scores that were computed by hand, on rows in the published form."""
+"""Benchmarks of reward models: the scores equal values computed by hand, for rows in the published format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_tie_at_the_top_is_shared() -> None:
 
 
 def test_styles_by_hand() -> None:
-    """Accuracies are computed by hand for a row with the right scores 1, 2 and 3 and the wrong scores 0, 2.5 and 2."""
+    """The accuracies equal values computed by hand, for the right scores 1, 2, 3 and the wrong scores 0, 2.5, 2."""
     found = style_accuracies([([1.0, 2.0, 3.0], [0.0, 2.5, 2.0])])
     assert found["normal"] == pytest.approx(2 / 3)  # 1>0, 2<2.5, 3>2
     assert found["hard"] == 0.0  # 1<2.5, 1<2, 2=2 is not a win
@@ -89,7 +89,7 @@ def test_every_shape_is_read_and_a_reward_of_brevity_wins(shape: str) -> None:
 
 
 class Named:
-    """A reward that has a fixed value for each text."""
+    """A reward that returns a fixed value for each text."""
 
     name = "named"
 

@@ -1,4 +1,4 @@
-"""Judging rewards with a scripted judge: requests, replies, and replies that do not count."""
+"""Rewards by a scripted judge: requests, replies, and replies that are not counted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(reward: Any, candidates: list[Candidate]) -> list[Score]:
 
 
 def shown(text: str) -> list[str]:
-    """Return the answers between the fences, in order."""
+    """Return the answers in a judge's prompt, which are between fences, in order."""
     return [found[2] for found in re.findall(r"<answer(_\d+|) (\w{12})>\n(.*?)\n</answer\1 \2>", text, re.DOTALL)]
 
 
@@ -137,7 +137,7 @@ def test_every_shipped_rubric_and_a_sentence() -> None:
 
 
 def by_quality(text: str) -> str:
-    """Judge without bias: the answer with more plus signs is better."""
+    """Return the reply of an unbiased judge: the answer with more plus signs is better."""
     first, second = shown(text)
     better = (
         "tie"
@@ -265,7 +265,7 @@ def test_one_unreadable_order_never_decides_alone() -> None:
 
 
 class FailsAfter:
-    """A judge whose requests fail after the first ``answered`` ones."""
+    """A judge that answers the first ``answered`` requests and then fails."""
 
     name, model, batch = "fails", "fails", False
 

@@ -20,7 +20,7 @@ QUERY = Query("q", "math", ({"role": "user", "content": "40 + 2?"},), reference=
 
 
 class Model:
-    """A scripted model that continues a prefix; the index of the sample decides the reply."""
+    """A scripted model that continues a prefix. The index of the sample selects the reply."""
 
     name, model, identity = "m", "scripted", "m"
 
@@ -39,7 +39,7 @@ class Model:
 
 
 class Ends:
-    """Passes an answer that ends with 42; abstains without a number."""
+    """A verifier that passes an answer that ends with 42, and abstains if there is no number."""
 
     name = "ends"
 

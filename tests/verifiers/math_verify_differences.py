@@ -18,7 +18,7 @@ HEAD = """\
 
 
 def differs(reference: str, answer: str) -> bool:
-    """Return whether only one of the two accepts ``answer``. Math-Verify gets it in a box, as in its documentation."""
+    """Return whether exactly one verifier accepts ``answer``. Math-Verify gets the answer in a box, as it documents."""
     ours = judge_answer(reference, Answer(answer, "given")).outcome == "pass"
     return ours != (accepts((reference,), f"\\boxed{{{answer}}}", options=False) is True)
 

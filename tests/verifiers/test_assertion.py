@@ -1,4 +1,4 @@
-"""Statements that the writer doubts, denies, asks, quotes or reports are no answers, for each verifier of answers."""
+"""A statement that the writer doubts, denies, asks, quotes or reports is not an answer for any verifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chemical equations and formulas: the same atoms and charges in any spelling."""
+"""Chemical equations and formulas are equal if they have the same atoms and charges, in any notation."""
 
 from __future__ import annotations
 

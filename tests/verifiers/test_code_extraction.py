@@ -324,7 +324,7 @@ def test_another_program_that_reads_input_is_a_guess() -> None:
 )
 @pytest.mark.parametrize("before", ["", "```\n"], ids=["text", "block"])
 def test_long_lines_take_time_in_proportion_to_their_length(part: str, before: str) -> None:
-    """The time is linear in the length: in quadratic time, each of these answers would take minutes."""
+    """The extraction time is linear in the length. In quadratic time, each of these answers would take minutes."""
     extract(before + part * (200_000 // len(part)) + "`", "python", "f")
 
 

@@ -1,4 +1,4 @@
-"""Several parts are verified for one answer: the combined outcome, the weights, and the choice of parts by the row."""
+"""An answer is verified in several parts: the combined outcome, the weights, and how a row selects the parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DOMAINS = {
 
 
 class Says:
-    """A verifier with one outcome for every answer; the outcome "raise" raises an error."""
+    """A verifier that returns one outcome for every answer. For "raise", it raises an error."""
 
     name = "says"
 

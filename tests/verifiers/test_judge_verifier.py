@@ -21,7 +21,7 @@ QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=R
 
 
 class Replies:
-    """A sampler with fixed replies, one per index."""
+    """A sampler with one fixed reply per index."""
 
     name = model = "judge-model"
     identity = "replies"
@@ -168,7 +168,7 @@ def test_the_reference_can_be_hidden_and_the_prompt_follows() -> None:
 
 
 def test_texts_that_join_alike_are_different_requests() -> None:
-    """Texts that are equal when they are joined give different requests with different journal keys."""
+    """Pairs of texts with the same concatenation give different requests and different journal keys."""
     judge = Judge(Replies(reply(True)))
     one = judge.request_for(Query("q", "math", ({"role": "user", "content": "a|b"},)), "c", prompt("math"))
     other = judge.request_for(Query("q", "math", ({"role": "user", "content": "a"},)), "b|c", prompt("math"))

@@ -1,4 +1,4 @@
-"""Expressions that would exhaust a verifier: each is undecided after a short time, and never fails."""
+"""Expressions that would need too much time or memory are undecided after a short time, and never fail."""
 
 import asyncio
 import time

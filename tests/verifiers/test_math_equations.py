@@ -17,7 +17,7 @@ COEFFICIENTS = st.tuples(CONSTANT, CONSTANT, CONSTANT, CONSTANT).filter(lambda n
 
 
 def written(numbers: tuple[int, ...]) -> str:
-    """Return the equation with these coefficients of x, y and z and this constant, as one line."""
+    """Return the equation with these coefficients of x, y, z and this constant as a line of text."""
     return "".join(f"{number:+}{name}" for number, name in zip(numbers, ("x", "y", "z", ""), strict=True)) + " = 0"
 
 
@@ -50,6 +50,6 @@ def test_other_coefficients_never_pass(ours: tuple[int, ...], theirs: tuple[int,
     ],
 )
 def test_coefficients_of_an_equation(equation: str, expected: dict[str, Fraction]) -> None:
-    """The coefficients are exact. The result is empty if the degree is not 1, or if a number may be rounded."""
+    """The coefficients are exact. There are none if the degree is not 1, or if a number may be rounded."""
     tree = read(equation)
     assert coefficients(difference(*tree.args)) == expected

@@ -1,7 +1,4 @@
-"""A fail needs two answers that were understood.
-
-An answer that was not understood gives ``abstain`` with the reason.
-"""
+"""An answer fails only if the answer and the reference were both understood; otherwise it gets ``abstain``."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The math verifier on a table of pairs of answers, equal and different ones, that was written for this project."""
+"""The math verifier decides a table of equal and different pairs of answers, which was written for this project."""
 
 from pathlib import Path
 
@@ -43,7 +43,10 @@ def test_whole_text(kind, reference, text, equal):
 
 
 def test_the_table_is_as_large_as_promised_and_accuracy_holds():
-    """The accuracy is at least 97 % and at most 1 % are false positives; known failures count as wrong."""
+    """The table has the promised size. At least 97 % of the verdicts are right, and at most 1 % are wrong passes.
+
+    Known failures count as wrong.
+    """
     right = [(judge_answer(r, Answer(a, "given")).outcome == "pass") is equal for _, r, a, equal in PAIRS]
     wrong = [pair for pair in PAIRS if not pair[3]]
     false_positives = [pair for pair in wrong if judge_answer(pair[1], Answer(pair[2], "given")).outcome == "pass"]
@@ -55,9 +58,9 @@ def test_the_table_is_as_large_as_promised_and_accuracy_holds():
 
 
 def test_the_differences_to_math_verify_are_kept():
-    """The math verifier is right in each listed pair.
+    """The math verifier is right for each pair on which Math-Verify differs.
 
-    Every tenth pair is compared again, because Math-Verify is slow.
+    Math-Verify verifies only every tenth pair again, because it is slow.
     """
     from tests.verifiers.math_verify_differences import FILE, differs
 

@@ -84,7 +84,7 @@ def test_a_wrong_setting_is_named(settings):
     ],
 )
 def test_what_no_computation_settles_is_not_given_to_sympy(reference, text):
-    """SymPy is not asked about a doubtful answer. It would find the values equal, and the doubt would be lost."""
+    """A doubtful answer is not given to SymPy, which would find equal values and so hide the doubt."""
 
     class Workers:
         async def call(self, *arguments, **settings):
@@ -105,7 +105,7 @@ def test_a_formula_that_the_rules_do_not_decide_is_given_to_sympy():
 
 
 def test_a_blank_place_of_the_answer_is_a_wrong_answer():
-    """An answer that is left blank fails in the verifier and in ``judge``."""
+    """An answer with a blank instead of a value fails, in the verifier and in ``judge``."""
     for text in ('{"reasoning": "hard", "answer": " "}', '{"reasoning": "hard", "answer": "___"}'):
         assert verify(Reference(answer="7"), text).outcome == judge("7", text).outcome == "fail"
     assert verify(Reference(answer="7"), "").outcome == judge("7", "").outcome == "abstain"

@@ -1,4 +1,4 @@
-"""A fail needs the plain run too: program and tests in one process, as benchmarks run them."""
+"""A program fails only if it also fails in a plain run: program and tests in one process, as benchmarks run them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASSERTS = CodeTests("asserts", "python", ({"source": "assert f(1) == 2"}, {"sour
 
 
 class TwoRuns:
-    """A sandbox that gives ``strict`` for the strict run and ``plain`` for the plain one."""
+    """A sandbox that returns ``strict`` for the strict run and ``plain`` for the plain run."""
 
     name = "two runs"
 

@@ -1,4 +1,4 @@
-"""Answers to malformed problems: the stances are compared with a table, and the verdicts are checked."""
+"""Answers to malformed problems: their stances equal those in a table, and their verdicts are right."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AlwaysPass:
 
 
 class Told:
-    """A sampler with a fixed reply or error that counts its requests."""
+    """A sampler that returns a fixed reply or error and counts its requests."""
 
     name = model = identity = "told"
 

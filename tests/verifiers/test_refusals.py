@@ -1,4 +1,4 @@
-"""Refusals by pattern and by model: a labelled table, and when the model is asked."""
+"""Refusals found by patterns and by a model: a labelled table, and when the model is asked."""
 
 from __future__ import annotations
 

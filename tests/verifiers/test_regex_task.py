@@ -99,7 +99,7 @@ def test_a_check_without_texts_is_not_reached(check: object) -> None:
 )
 def test_a_wrong_last_text_fails_only_if_no_other_may_be_meant(text: str, outcome: str) -> None:
     class Here:
-        """Calls the function in this process."""
+        """Workers that call the function in this process."""
 
         async def call(self, function: Callable[..., object], *arguments: object, timeout_s: float) -> object:
             return function(*arguments)

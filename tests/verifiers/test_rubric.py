@@ -1,4 +1,4 @@
-"""Rubrics: their forms, checks by programs, criteria that a judge decides, verdicts, and values of the reward."""
+"""Rubrics: their formats, criteria that programs or a judge decide, verdicts, and values of the reward."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def score(reward: RubricReward, asked: Query, text: str, outcome: Any = "abstain
 
 
 def judge_reading(*true: str) -> Any:
-    """Return a judge that finds exactly these statements true."""
+    """Return a judge that finds only the statements ``true`` to be true."""
     return Judge(lambda statement: statement in true)
 
 

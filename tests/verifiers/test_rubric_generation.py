@@ -1,4 +1,4 @@
-"""Generated rubrics: a planted criterion is found, redundant and useless ones are dropped."""
+"""Generated rubrics: a planted criterion is found, and redundant or useless criteria are dropped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRUE = {
 
 
 class Model:
-    """A scripted author and judge."""
+    """A scripted model that writes rubrics and judges answers by them."""
 
     name, model, identity = "m", "scripted", "m"
 

@@ -1,4 +1,4 @@
-"""Verdicts on calls that are written in a text, in exact and in wrong notation."""
+"""Verdicts on tool calls that are written in a text, in right and in wrong notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units while pint is loaded in another thread."""
+"""Units are verified while another thread loads pint."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The verifier of the decision to answer, call, ask or decline, and the generator of its queries."""
+"""The verifier of the decision to answer, call, ask or decline, and the generator of queries for it."""
 
 from __future__ import annotations
 

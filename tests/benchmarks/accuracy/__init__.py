@@ -1,5 +1,5 @@
-"""Agreement of the default verifiers with labelled answers: ``bestofn benchmark accuracy``.
+"""Measures how well the default verifiers agree with labelled answers: ``bestofn benchmark accuracy``.
 
-``measure`` is the runner, ``labelled`` reads the sets, ``figures`` computes the figures. ``kinds`` has one module per
-kind of verifier: it converts a labelled row to a query, a candidate and a label.
+``measure`` runs the measurement, ``labelled`` reads the sets, and ``figures`` computes the figures. ``kinds`` has one
+module per kind of verifier, which converts a labelled row to a query, a candidate and a label.
 """

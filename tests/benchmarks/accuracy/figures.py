@@ -1,4 +1,4 @@
-"""The figures of a measurement: agreement, wrong decisions, Brier score and reliability table."""
+"""Computes the figures of a measurement: agreement, wrong decisions, Brier score and reliability table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ENOUGH = 200
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision of a verifier. ``said`` is None if it is undecided.
+    """The decision of a verifier. ``said`` is None if the answer is undecided.
 
     ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none. ``rule`` is the
-    rule that decided. ``table`` is the part of ``verifiers/calibration.json`` that has its confidence; "" if none has.
-    ``outcome`` is its outcome in this table, if that is not ``said``.
+    rule that decided. ``table`` is the part of ``verifiers/calibration.json`` with the confidence of this rule; "" if
+    there is none. ``outcome`` is the outcome in this table, if it differs from ``said``.
     """
 
     said: str | None
@@ -87,7 +87,10 @@ def bins(stated: Sequence[tuple[float, bool]]) -> list[dict[str, float | int]]:
 
 
 def badly_calibrated(table: Sequence[dict[str, float | int]], within: float = 0.03) -> list[dict[str, float | int]]:
-    """Return the bins with enough rows whose share of right decisions is not ``within`` the stated confidence."""
+    """Return the bins in which confidence and share of right decisions differ by more than ``within``.
+
+    Bins with few rows are omitted.
+    """
     return [one for one in table if one["rows"] >= ENOUGH and abs(one["stated"] - one["right"]) > within]
 
 

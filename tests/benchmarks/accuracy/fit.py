@@ -1,4 +1,4 @@
-"""Counts the right decisions of each rule: the table from which ``verifiers.calibration`` states confidences."""
+"""Counts the right decisions of each rule. ``verifiers.calibration`` reads confidences from the resulting table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _add(rules: dict[str, list[int]], rule: str, pair: list[int]) -> None:
 
 
 def write(path: Path, tables: dict[str, Table]) -> None:
-    """Write the tables by kind to ``path``. The known kinds of an older file that were not measured now are kept."""
+    """Write the tables by kind to ``path``. Kinds of an older file that were not measured now are kept."""
     older: dict[str, Table] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     document = {kind: table for kind, table in sorted((older | tables).items()) if kind in KINDS}
     text = json.dumps(document, indent=1, ensure_ascii=False)

@@ -46,7 +46,7 @@ class LabelledRow:
         return self.values[field]
 
     def get(self, field: str) -> Any:
-        """Return the value of a field that not every row has; None if it is missing."""
+        """Return the value of an optional field; None if it is missing."""
         return self.values.get(field)
 
     def text(self, field: str) -> str:
@@ -64,7 +64,7 @@ class LabelledRow:
         return value
 
     def one_of(self, field: str, decisions: dict[Value, str]) -> str | None:
-        """Return the decision for the label in ``field``; None if the label is null."""
+        """Return the decision that ``decisions`` gives for the label in ``field``; None if the label is null."""
         label = self[field]
         if label is None:
             return None
@@ -122,7 +122,7 @@ def _row(line: str, folder: Path, place: str) -> LabelledRow:
 
 
 def half_of(row: LabelledRow) -> Half:
-    """Return ``work`` for the half of the problems that rules are developed on, and ``kept`` for the other half."""
+    """Return the half of a row's problem: ``work``, on which rules are developed, or ``kept``."""
     problem = str(row.get("problem_id") or row["id"])
     return "kept" if int(hashlib.sha256(f"half:{problem}".encode()).hexdigest(), 16) % 2 else "work"
 

@@ -1,4 +1,4 @@
-"""Math-Verify on the same rows, in the same process: its figures, and the ratio of comparisons per second.
+"""Runs Math-Verify on the same rows in the same process: its figures, and the ratio of comparisons per second.
 
 The speed is measured without SymPy in worker processes. Otherwise the figure would include the start of a worker and
 the wait for its time limit.
@@ -21,9 +21,9 @@ IN_PROCESS = "verifier.domains.math.workers=null"
 
 @dataclass(slots=True)
 class MathVerify:
-    """Math-Verify as in its documentation, on the full text; with letters for problems with options.
+    """Math-Verify as its documentation uses it: on the full text, and with letters if the problem has options.
 
-    ``in_process`` is the verifier that is compared with Math-Verify for speed. ``seconds`` are its times.
+    ``in_process`` is the verifier that is compared with Math-Verify for speed. ``seconds`` are the times of both.
     """
 
     in_process: Verifier
@@ -31,7 +31,7 @@ class MathVerify:
     seconds: list[float] = field(default_factory=list)
 
     async def judge(self, name: str, case: Case) -> None:
-        """Judge one answer of the set ``name`` with both, and store the result of Math-Verify and both times."""
+        """Verify one answer of the set ``name`` with both verifiers. Store the result of Math-Verify and both times."""
         if not self.seconds:  # both load libraries at their first answer
             await self.in_process.verify(case.query, case.candidate)
             self._passes(case)
@@ -58,9 +58,9 @@ class MathVerify:
         return bool(verify(parse(marked, config), parse(text, config)))
 
     def speeds(self, with_symbolic: Sequence[Result]) -> dict[str, float]:
-        """Return the speed of both verifiers on the same answers, and how many times faster ours is.
+        """Return the speed of both verifiers on the same answers, and their ratio.
 
-        ``with_symbolic`` are our results with SymPy in worker processes.
+        ``with_symbolic`` are the results of bestofn with SymPy in worker processes.
         """
         ours = sorted(self.seconds)
         theirs = sorted(result.seconds for of_set in self.results.values() for result in of_set)

@@ -2,9 +2,9 @@
 
     bestofn benchmark accuracy [kinds=math,qa] [sets=math500_rho,…] [data=DIR] [json=FILE] [half=work|kept] [show=20]
 
-Prints one line per set and writes the figures as JSON: ``{kind: {set: figures}}``. ``ALL`` are the sets of a kind
-together; ``HARD`` are the mathematical answers that are neither identical to the reference nor plain integers. Further
-words (``sandbox=docker``, ``verifier.domains.math.rounding=strict``) change the verifier, as for ``bestofn build``.
+Prints one line per set and writes the figures as JSON: ``{kind: {set: figures}}``. ``ALL`` stands for all sets of a
+kind together; ``HARD`` are the mathematical answers that are neither identical to the reference nor plain integers.
+Other words (``sandbox=docker``, ``verifier.domains.math.rounding=strict``) change the verifier, as for ``bestofn build``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TRUE = ("true", "1", "yes")
 
 @dataclass(slots=True)
 class Options:
-    """The words of the command. ``words`` are the further words, which change the configuration of the verifier."""
+    """The parsed words of the command. ``words`` are those that change the configuration of the verifier."""
 
     kinds: tuple[str, ...] = tuple(KINDS)
     sets: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def _names(key: str, value: str | None, known: Sequence[str]) -> tuple[str, ...]
 
 
 class Measurement:
-    """One measurement: the results per kind and set, and whether something could not be measured."""
+    """One measurement: the results per kind and set, and whether a set could not be measured."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -148,7 +148,7 @@ class Measurement:
             self._compare(kind, results, rival)
 
     def _cases(self, kind: Kind) -> dict[str, list[Case]]:
-        """Read the chosen sets of a kind. A set that cannot be read is a problem; the others are measured."""
+        """Read the chosen sets of a kind. A set that cannot be read is reported, and the other sets are measured."""
         cases: dict[str, list[Case]] = {}
         for name in self._sets(kind):
             try:
@@ -166,7 +166,7 @@ class Measurement:
         return [name for name in names if name not in optional or (self.options.data / name).is_dir()]
 
     def _add(self, name: str, kind: Kind, results: Mapping[str, Sequence[Result]]) -> None:
-        """Compute, print and keep the figures of one kind."""
+        """Compute, print and store the figures of one kind."""
         groups = grouped(kind, results)
         self.report[name] = {key: figures(of_group, kind.positive) for key, of_group in groups.items()}
         print(table(name, self.report[name]))
@@ -179,7 +179,7 @@ class Measurement:
         print(flush=True)
 
     def _compare(self, kind: Kind, results: Mapping[str, Sequence[Result]], rival: MathVerify) -> None:
-        """Compute, print and keep the figures of Math-Verify, and the speed of both."""
+        """Compute, print and store the figures of Math-Verify, and the speed of both verifiers."""
         groups = grouped(kind, rival.results)
         self.report["math_verify"] = {key: figures(of_group, kind.positive) for key, of_group in groups.items()}
         print(table("math_verify", self.report["math_verify"]))
@@ -208,7 +208,7 @@ class Measurement:
 
 @asynccontextmanager
 async def opened(words: Sequence[str]) -> AsyncIterator[Verifier]:
-    """Compose the verifier that ``words`` describe, and open everything that it uses."""
+    """Yield the verifier that ``words`` configure. It and everything that it uses are open inside the block."""
     config = compose(words)
     async with AsyncExitStack() as stack:
         journal = Journal(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite")
@@ -255,7 +255,7 @@ def grouped(kind: Kind, results: Mapping[str, Sequence[Result]]) -> dict[str, li
 
 
 def whole(groups: Mapping[str, Anything]) -> Anything:
-    """Return the entry ``ALL``, which covers all sets of a kind, or the entry of the only set that is counted."""
+    """Return the entry ``ALL``, which covers all sets of a kind, or the only entry if the kind has one counted set."""
     return groups.get("ALL") or next(iter(groups.values()))
 
 
@@ -285,12 +285,12 @@ def _percent(share: float | None) -> str:
 
 
 def _of(count: int, rows: int) -> str:
-    """Return a count with its share in ``rows``."""
+    """Return ``count`` and its share of ``rows`` as text."""
     return f"{count} ({count / rows:.2%})" if rows else str(count)
 
 
 def differences(results: Sequence[Result], show: int) -> list[str]:
-    """Return up to ``show`` lines about wrong decisions, and the most frequent reasons of undecided ones."""
+    """Return at most ``show`` lines about wrong decisions, and the most frequent reasons for undecided answers."""
     if not show:
         return []
     wrong = [result for result in results if result.decision.said is not None and not result.right]
@@ -302,7 +302,7 @@ def differences(results: Sequence[Result], show: int) -> list[str]:
 
 
 def _reason(result: Result) -> str:
-    """Return why a result is undecided: the rule, or the explanation if no rule is named."""
+    """Return why an answer is undecided: the rule, or the explanation if the verdict names no rule."""
     rule = result.decision.rule[-1:]
     return rule[0] if rule and rule[0] != OTHER else " ".join(result.verdict.explanation.split())[:100]
 

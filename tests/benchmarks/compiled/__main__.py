@@ -18,7 +18,7 @@ from tests.benchmarks.compiled.times import print_times
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the set, or print the times."""
+    """Write the set, or print the times. Return the exit code."""
     options = dict(word.split("=", 1) for word in arguments)
     if "out" in options:
         folder = Path(options["out"]) / "code_compiled"

@@ -1,7 +1,7 @@
 """Writes the tests of a task in the forms that are usual in each language.
 
-The first form of a language is that of HumanEvalPack, except for TypeScript, which it does not have. The second is that
-of MultiPL-E. The third, where there is one, is a test file of a user.
+The first form of a language is that of HumanEvalPack, which does not have TypeScript. The second is that of MultiPL-E.
+Some languages have a third form: a test file as users write it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Cases = list[tuple[list[str], str]]
 
 
 def function_name(language: str, task: str) -> str:
-    """Return the name of the function in the convention of the language: ``sum_even``, ``sumEven`` or ``SumEven``."""
+    """Return the name of the function in the style of the language: ``sum_even``, ``sumEven`` or ``SumEven``."""
     if language in ("rust", "cpp"):
         return task
     camel = re.sub(r"_(\w)", lambda found: found[1].upper(), task)
@@ -25,7 +25,7 @@ def function_name(language: str, task: str) -> str:
 
 
 def tests_of(language: str, number: int, task: str, types: list[Any], cases: list[list[Any]]) -> str:
-    """Return the source of the tests. ``number`` chooses the form."""
+    """Return the source of the tests of a task. ``number`` selects the form."""
     forms = FORMS[language]
     written = [[literal(language, kind, value) for kind, value in zip(types, case, strict=True)] for case in cases]
     form = forms[number % len(forms)]
@@ -33,7 +33,7 @@ def tests_of(language: str, number: int, task: str, types: list[Any], cases: lis
 
 
 def _joined(cases: Cases, line: str) -> str:
-    """Return ``line`` per case, with the arguments for ``@A@`` and the result for ``@W@``."""
+    """Return a copy of ``line`` per case, with the arguments in place of ``@A@`` and the result in place of ``@W@``."""
     return "".join(line.replace("@A@", ", ".join(given)).replace("@W@", wanted) for given, wanted in cases)
 
 

@@ -1,7 +1,7 @@
 """Reads the labelled programs: ``tasks.yaml`` and one file of programs per language.
 
-A program begins with ``== TASK``. Below it, each line ``!! KIND: OLD ⇒ NEW`` makes a wrong program, in which the only
-occurrence of OLD is NEW. The kinds are those of HumanEvalPack.
+A program begins with ``== TASK``. Below it, each line ``!! KIND: OLD ⇒ NEW`` makes a wrong program, in which NEW
+replaces the only occurrence of OLD. The kinds are those of HumanEvalPack.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Labelled:
 
 
 def labelled(language: str) -> Iterator[Labelled]:
-    """Return the right program and the wrong ones of each task in a language."""
+    """Yield the right program and the wrong programs of each task in ``language``."""
     tasks = yaml.safe_load((FOLDER / "tasks.yaml").read_text())
     for number, (task, text) in enumerate(_sections(language)):
         source, *bugs = text.split("\n!! ")
@@ -61,13 +61,13 @@ def labelled(language: str) -> Iterator[Labelled]:
 
 
 def every_program() -> Iterator[Labelled]:
-    """Return the programs of all languages."""
+    """Yield the programs of all languages."""
     for language in FORMS:
         yield from labelled(language)
 
 
 def _sections(language: str) -> Iterator[tuple[str, str]]:
-    """Return the name of each task and the text below it."""
+    """Yield the name of each task and the text below it."""
     text = (FOLDER / f"{language}.txt").read_text()
     for section in f"\n{text}".split("\n== ")[1:]:
         name, _, programs = section.partition("\n")
@@ -75,7 +75,7 @@ def _sections(language: str) -> Iterator[tuple[str, str]]:
 
 
 def _wrong(right: Labelled, place: int, kind: str, edit: str) -> Labelled:
-    """Return the wrong program. Raises ``ValueError`` unless the old text occurs once."""
+    """Return the wrong program that ``edit`` makes. Raises ``ValueError`` unless the old text occurs exactly once."""
     old, new = edit.split(" ⇒ ")
     if right.source.count(old) != 1:
         raise ValueError(f"{right.id}: {old!r} occurs {right.source.count(old)} times; expected 1")

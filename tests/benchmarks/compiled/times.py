@@ -1,4 +1,4 @@
-"""Measures the time of a compiled program in the sandbox next to the bare compiler and the bare program, in turns."""
+"""Compares the time of a compiled program in the sandbox with the bare compiler and the bare program, in turn."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _program(one: Labelled) -> Program:
 
 
 def _bare(program: Program, seconds: dict[str, list[float]]) -> None:
-    """Compile and run the same files with the same commands, without a sandbox."""
+    """Compile and run the files of ``program`` without a sandbox, and add the times to ``seconds``."""
     toolchain = importlib.import_module(f"bestofn.sandbox.languages.{program.language}").TOOLCHAIN
     job: Any = {"source": program.source, "cases": list(program.tests), "calls": []}
     with tempfile.TemporaryDirectory() as folder, _timed(seconds["bare"]):

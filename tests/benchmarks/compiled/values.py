@@ -1,4 +1,4 @@
-"""Writes values of the tasks as literals of each language."""
+"""Writes the values of the tasks as literals of each language."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Measures another engine on the server of ``bestofn benchmark speed``. The scripts ``run_*.py`` call ``measure``.
 
-It imports nothing of bestofn, so that a script runs in an environment that has only the other engine and aiohttp.
+This module does not import bestofn, so a script runs in an environment that has only the other engine and aiohttp.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODEL, N = "mock-model", 4
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an engine has to do: sample ``N`` completions for each prompt from the server at ``url``."""
+    """The work of an engine: to sample ``N`` completions for each prompt from the server at ``url``."""
 
     url: str
     prompts: Sequence[str]

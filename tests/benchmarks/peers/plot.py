@@ -19,7 +19,7 @@ LABELS = {"wall": "wall time, s", "cpu": "CPU time, s"}
 
 
 def main() -> None:
-    """Write the picture to the path in the command line."""
+    """Write the picture to the path in the command line, or to its default path."""
     picture = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE
     picture.write_text(drawn(json.loads((HERE / "figures.json").read_text("utf-8"))["engines"]), "utf-8")
 

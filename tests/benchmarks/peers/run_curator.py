@@ -23,7 +23,7 @@ def run(work: Work) -> None:
     from datasets import Dataset
 
     class Answers(curator.LLM):
-        """Asks the question of a row."""
+        """Sends the question of a row as the prompt."""
 
         def prompt(self, row: dict) -> str:
             return row["question"]

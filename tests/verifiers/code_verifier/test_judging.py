@@ -21,7 +21,7 @@ ANSWER = "```python\ndef numbers(n):\n    return list(range(n))\n```"
 
 
 class Canned:
-    """A sandbox that returns one execution for every program."""
+    """A sandbox that returns the same execution for every program."""
 
     name = "canned"
 
@@ -95,7 +95,7 @@ def test_a_result_that_needs_too_much_memory_has_failed() -> None:
 
 
 class Dying:
-    """Worker processes that end in every call."""
+    """Worker processes that end during every call."""
 
     async def __aenter__(self) -> Dying:
         return self

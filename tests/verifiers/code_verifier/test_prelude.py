@@ -78,7 +78,7 @@ def test_future_imports_stay_at_the_top() -> None:
 
 
 def test_a_program_with_many_functions_is_searched_once() -> None:
-    """The time is linear in the number of functions: in quadratic time, this program would take minutes."""
+    """The time is linear in the number of functions. In quadratic time, this program would take minutes."""
     names = "\n".join(f"def g{number}(): return heappush" for number in range(20_000))
     assert "setrecursionlimit" not in with_prelude(names, read_python(names), NAMES)
     assert "setrecursionlimit" in with_prelude(f"{names}\ng7()\nheappush", read_python(names), NAMES)

@@ -13,7 +13,7 @@ from bestofn.verifiers.code_verifier import CodeVerifier
 
 
 class Without:
-    """A sandbox in which every program fails, and which lacks the given modules."""
+    """A sandbox that lacks the given modules. Every program fails in it."""
 
     name = "without"
 
@@ -97,7 +97,7 @@ def test_a_missing_command_is_an_error_if_others_have_it() -> None:
 
 
 def test_one_long_word_on_standard_error_is_read_in_linear_time() -> None:
-    """A run prints up to 64 KiB. In quadratic time, reading them would block the build for a minute."""
+    """Up to 64 KiB of standard error are searched in linear time. Quadratic time would block the build for a minute."""
     stderr = "a" * 65_536 + " jq: command not found"
     found = verdict(Without(stderr=stderr), "jq .", "bash")
     assert found.outcome == "fail"

@@ -1,4 +1,4 @@
-"""The verifier of constraints: outcomes, modes, groups, and the forms of the published datasets."""
+"""The verifier of constraints: outcomes, modes, groups, and the formats of published datasets."""
 
 from __future__ import annotations
 

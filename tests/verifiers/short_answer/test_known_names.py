@@ -1,4 +1,4 @@
-"""Two names of one thing: known names are equal, unknown names of places are undecided."""
+"""Different names of one thing: known names are equal, and unknown names of places are undecided."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_another_name_of_a_known_thing_fails(question: str, reference: str, answ
 
 @pytest.mark.parametrize("answer", ["Brünn", "It is set in Brünn.", "brünn"])
 def test_another_name_of_a_place_that_is_not_known_abstains(answer: str) -> None:
-    """The verdict is ``abstain``, because a name of one word may be another name of the same place."""
+    """An unknown name of one word gets ``abstain``, because it may be another name of the same place."""
     assert outcome(WHERE, "Brno", answer) == "abstain"
 
 

@@ -1,4 +1,4 @@
-"""Answers that mention an accepted answer and state another one, and values that are nearly right."""
+"""Answers that mention the accepted answer but state another one, and values that are nearly right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of labelled sets, and the verifier that decides each kind."""
+"""The kinds of labelled sets, each with the verifier that decides it."""
 
 from __future__ import annotations
 

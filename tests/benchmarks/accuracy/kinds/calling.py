@@ -1,4 +1,4 @@
-"""Whether an answer takes the right decision: to answer, to call a tool, to ask, or to say that it cannot answer."""
+"""Decisions of answers that call for tools: to answer, to call a tool, to ask, or to decline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one row of a labelled set that labels stances. An answer is right if its stance is the expected one."""
+    """Convert one row of a set whose labels are stances. An answer is right if it has the expected stance."""
     names = {name: name for name in LABELS}
     stance, expected = row.one_of("label", names), row.one_of("expected", names)
     reference = Reference(checks={"calling": expected})

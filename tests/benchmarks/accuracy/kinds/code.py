@@ -23,7 +23,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def program_tests(row: LabelledRow) -> tuple[CodeTests, str]:
-    """Return the tests and the recorded answer: chat text, a completion of the prompt, or only its program."""
+    """Return the tests and the recorded answer: a chat text, a completion of the prompt, or only the program."""
     language, test = row.text("language"), row.text("test")
     setup, text = str(row.get("setup") or ""), row.get("candidate")
     if text is None:
@@ -38,7 +38,7 @@ def program_tests(row: LabelledRow) -> tuple[CodeTests, str]:
 
 
 def sql_tests(row: LabelledRow) -> tuple[CodeTests, str]:
-    """Return the tests of a query: the same rows as the reference query, on each database."""
+    """Return the tests of an SQL query: it must give the same rows as the reference query on each database."""
     cases = tuple(
         {"setup": database(row, path), "reference": row.text("gold_sql"), "ordered": row["ordered"]}
         for path in row.items("databases")
@@ -47,7 +47,7 @@ def sql_tests(row: LabelledRow) -> tuple[CodeTests, str]:
 
 
 def database(row: LabelledRow, path: str) -> str:
-    """Return the SQL script of a database. Raises ``LabelledDataError`` if its file is missing."""
+    """Return the SQL script of the database at ``path``. Raises ``LabelledDataError`` if the file is missing."""
     try:
         return script(row.folder / path)
     except OSError:
@@ -58,7 +58,7 @@ def database(row: LabelledRow, path: str) -> str:
 
 @cache
 def script(path: Path) -> str:
-    """Return the text of a file. Many rows share one database."""
+    """Return the text of a file. It is cached, because many rows use the same database."""
     return path.read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Constraints on the form of answers: strict verdicts, with the verdicts of the official checkers as labels."""
+"""Constraints on the form of answers. The verifier is strict, and the labels are verdicts of the official checkers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def uncontested(result: Result) -> tuple[str, ...]:
-    """Return the groups of the answers whose label is not contested."""
+    """Return the groups that a result counts in because its label is not contested; () if it is contested."""
     if result.case.row["contested"] and result.decision.said == "pass":
         return ()
     return ("UNCONTESTED", *(f"UNCONTESTED {group}" for group in result.case.groups))

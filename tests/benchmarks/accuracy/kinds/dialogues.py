@@ -13,7 +13,7 @@ CHANGING = (
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one dialogue: the query ends with the first user message."""
+    """Convert one dialogue. The messages up to the first user message are the query, and all others are the answer."""
     messages = row.items("messages")
     start = next((at for at, message in enumerate(messages) if message.get("role") == "user"), len(messages) - 1) + 1
     check = {

@@ -1,4 +1,4 @@
-"""Pairs of answers of which one is better. A model compares them in both orders."""
+"""Pairs of answers with a better and a worse one. A judge compares each pair in both orders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIDES = {"A": "pass", "B": "fail"}
 
 
 def case(row: LabelledRow) -> Case:
-    """Convert one pair. The candidate is the first answer; it passes if it is the better one."""
+    """Convert one pair. The candidate is the first answer, and it should pass if it is the better one."""
     if row.folder.name == "judge_judgebench":
         prompt, a, b = row.text("prompt"), row.text("response_A"), row.text("response_B")
         label = row.one_of("label", {"A>B": "pass", "B>A": "fail"})
@@ -30,7 +30,7 @@ def case(row: LabelledRow) -> Case:
 
 
 class PairVerifier:
-    """Verifies an answer by comparing it with ``metadata["other"]`` of the query. ``conf/provider`` names the judge."""
+    """Compares the answer with the answer in ``metadata["other"]`` of the query. ``conf/provider`` names the judge."""
 
     name = "pairwise"
 
@@ -38,7 +38,7 @@ class PairVerifier:
         self.judge = PairwiseJudge(sampler)
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return ``pass`` if the answer wins in both orders, ``fail`` if it loses in both orders."""
+        """Return ``pass`` if the answer wins in both orders, ``fail`` if it loses in both, otherwise ``abstain``."""
         found = await self.judge.compare(query.text, candidate.text, str(query.metadata["other"]))
         orders = {"first_order": found.first_order, "second_order": found.second_order}
         outcome = SIDES.get(str(found.winner), "abstain")
@@ -46,7 +46,7 @@ class PairVerifier:
 
 
 def decide(verdict: Verdict) -> Decision:
-    """Read the winner. A pairwise judge states no confidence."""
+    """Return the winner. A pairwise judge states no confidence."""
     return Decision(verdict.outcome if verdict.outcome in SIDES.values() else None)
 
 

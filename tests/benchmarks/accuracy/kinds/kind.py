@@ -15,7 +15,7 @@ ROUTED = ("verifier=by_split", "verifier.refusals=null")
 
 
 def by_outcome(verdict: Verdict) -> Decision:
-    """Return the decision of a verdict: its outcome if that is ``pass`` or ``fail``."""
+    """Return the decision of a verdict. It is undecided unless the outcome is ``pass`` or ``fail``."""
     said = verdict.outcome if verdict.outcome in ("pass", "fail") else None
     return Decision(said, verdict.confidence, rule_of(verdict.detail), verdict.verifier)
 
@@ -30,7 +30,7 @@ class Kind:
     """How the sets of one kind are measured.
 
     ``case``         converts a row to a query, a candidate and a label.
-    ``verifier``     the words that compose the verifier, as for ``bestofn build``.
+    ``verifier``     the words that configure the verifier, as for ``bestofn build``.
     ``decide``       reads the decision from a verdict.
     ``positive``     the decisions that count as positive.
     ``optional``     sets that not every folder of labelled data has.

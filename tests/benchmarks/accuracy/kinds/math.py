@@ -1,4 +1,4 @@
-"""Final answers to mathematical problems, with a reference answer."""
+"""Mathematical problems: final answers with a reference answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def is_hard(final: object, gold: str) -> bool:
-    """Return whether answer and reference are neither identical strings nor two plain integers."""
+    """Return whether answer and reference are different strings and not both plain integers."""
     return final != gold and not (PLAIN.fullmatch(str(final)) and PLAIN.fullmatch(gold))
 
 

@@ -1,4 +1,4 @@
-"""Multiple-choice questions. The reference is a letter, or several letters where several options are right."""
+"""Multiple-choice questions. The reference is one letter, or several letters if several options are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that refuse or comply. The decision is the refusal classification that every verdict records."""
+"""Answers that refuse or comply. The decision is the classification of refusals that every verdict has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def label(row: LabelledRow) -> str | None:
 
 
 def decide(verdict: Verdict) -> Decision:
-    """Read the refusal classification of a verdict."""
+    """Return the classification of refusals in a verdict."""
     found = verdict.detail.get("refusal")
     if not isinstance(found, dict):
         return Decision(None)

@@ -27,7 +27,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def decide(verdict: Verdict) -> Decision:
-    """Read the stance that a verdict records."""
+    """Return the stance in a verdict."""
     stance, rule = str(verdict.detail.get("stance")), str(verdict.detail.get("stance_rule"))
     return Decision(STANCES.get(stance), verdict.detail.get("stance_confidence"), (rule,), "stance", stance)
 

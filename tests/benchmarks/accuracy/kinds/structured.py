@@ -1,4 +1,4 @@
-"""Instances of JSON Schemas, valid and invalid."""
+"""Valid and invalid instances of JSON Schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool calls with the expected calls."""
+"""Tool calls of BFCL, with the expected calls as the reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def uncontested(result: Result) -> tuple[str, ...]:
-    """Return the group of the rows of BFCL whose official verdict is not contested."""
+    """Return the group of the BFCL rows whose official verdict is not contested; () for other rows."""
     contested = result.case.row["error_type"] == CONTESTED and result.decision.said == "pass"
     return () if contested and result.case.label == "fail" else ("UNCONTESTED",)
 
