@@ -114,7 +114,8 @@ def first_word_of_paragraph(text: str, num_paragraphs: int, nth_paragraph: int, 
 def number_of_placeholders(text: str, num_placeholders: int, relation: str = "at least") -> str:
     """Return "" if the response has the required number of placeholders; otherwise the problem.
 
-    Placeholders are in square brackets, such as [address].
+    Placeholders are in square brackets, such as [address]. As in the official checker of IFEval, every pair of brackets
+    counts, so a Markdown checkbox and a link count too. The constraint ``placeholders`` does not count these.
     """
     return compare(len(re.findall(r"\[[^\n\[\]]*\]", text)), relation, num_placeholders, "placeholders")
 

@@ -21,6 +21,12 @@ ITEMS = {"bullet": r"(?m)^(?![^\S\n]*(?:[-*]\s*){3,}$)[^\S\n]*[-*+•・]\s+\S",
 TABLE_ROW = re.compile(r"(?m)^[^\S\n]*\|.+\|\s*$\n^[^\S\n]*\|[\s:|-]+\|\s*$|^.+\|.+$\n^[\s:-]+\|[\s:|-]+$")
 CODE = re.compile(r"(?ms)^[^\S\n]*(`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^[^\S\n]*\1|.*\Z)")
 """A fenced block of code, in which ``#`` and ``-`` are no headings and no list markers."""
+PLACEHOLDER = re.compile(
+    r"(?<![!\]\\A-Za-z0-9_])\[(?!\^|[^\S\n]*[xX✓✔][^\S\n]*\])(?=[^\n\[\]]*[^\W\d])[^\n\[\]]+\]"
+    r"(?!\(|\[|:[^\S\n]*(?:https?:|<|/|#))"
+)
+"""Words in square brackets, such as ``[your name]``. Markdown writes other things in brackets: a checkbox ``[ ]`` or
+``[x]``, a link ``[text](url)`` or ``[text][1]``, the target of a link, a footnote ``[^a]``. Numbers are citations."""
 CASES: dict[str, Callable[[str], bool]] = {
     "lower": str.islower,
     "upper": str.isupper,
@@ -48,7 +54,7 @@ _count("paragraphs", lambda text: len(texts.paragraphs(text)))
 _count("lines", lambda text: len(texts.lines(text)))
 _count("characters", lambda text: len(text.strip()))
 _count("tokens", lambda text: len(texts.tokens(text)))
-_count("placeholders", lambda text: len(re.findall(r"\[[^\n\[\]]+\]", text)))
+_count("placeholders", lambda text: len(PLACEHOLDER.findall(CODE.sub("\n", text))))
 _count("highlights", lambda text: len(re.findall(r"\*\*[^\n*]+\*\*|(?<!\*)\*[^\s*][^\n*]*\*(?!\*)", text)))
 
 

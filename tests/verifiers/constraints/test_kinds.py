@@ -353,3 +353,26 @@ def test_the_definition_of_a_kind_decides(row: str) -> None:
     (constraint,) = read_constraints([{"id": kind, **json.loads(arguments)}])
     found = find(constraint, json.loads(text))
     assert found.kept == (expected == "kept"), found
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "official"),
+    [
+        ("Dear [name], I live in [city].", 2, 2),
+        ("[Your Name]: ____ and [ADDRESS 2] and [____]", 3, 3),
+        ("- [ ] milk\n- [x] bread\n* [X] tea", 0, 3),
+        ("See [the page](https://a.b) and [this][1] and ![image](b.png).\n\n[1]: https://a.b", 0, 5),
+        ("It is so [1], [2, 3] and [^a].", 0, 3),
+        ("x[i] and []", 0, 2),
+        ("亲爱的[姓名]", 1, 1),
+        ("Hi [name],\n```py\na = [b]\n```", 1, 2),
+    ],
+)
+def test_markdown_in_brackets_counts_only_where_ifeval_counts_it(text: str, own: int, official: int) -> None:
+    for kind, arguments in (
+        ("placeholders", {"exactly": own}),
+        ("detectable_content:number_placeholders", {"num_placeholders": official}),
+    ):
+        assert run_check(kind, "en", text, arguments) == ""
+    more = {"num_placeholders": official + 1}
+    assert run_check("detectable_content:number_placeholders", "en", text, more)
