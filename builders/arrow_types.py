@@ -243,9 +243,9 @@ def read_stream(file: Path) -> Table:
 
 
 def features_from(columns: Mapping[str, object]) -> Features:
-    """Return ``columns`` (column name -> type) as one object.
+    """Return ``columns`` (column name -> type) as ``Features``.
 
-    It may mix types of this module and types of ``datasets``.
+    The types may be those of this module and of ``datasets``.
     """
     own = {name: _described(kind) for name, kind in columns.items()}
     if None not in own.values():

@@ -256,7 +256,7 @@ class RowFailure:
 def row_boundary() -> Generator[RowFailure]:
     """Catch the failure of one row, so that the caller can store it as data. No other code catches row failures.
 
-    Errors that stop the run and cancellation are not caught.
+    Cancellation and errors that stop the run are not caught.
 
         with row_boundary() as failure:
             return await verifier.verify(query, candidate)

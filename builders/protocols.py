@@ -232,9 +232,9 @@ class User(Protocol):
         ...
 
     def plan(self, sampler: Sampler, dialogues: int, most: int) -> PlannedCalls:
-        """Return the planned calls of ``dialogues`` dialogues, to estimate the cost.
+        """Return the planned calls that play the user in ``dialogues`` dialogues, to estimate the cost.
 
-        ``most`` limits the calls of all together.
+        ``most`` is the largest number of calls in all dialogues together.
         """
         ...
 

@@ -20,9 +20,9 @@ OWN_COLUMNS = ("choices", "tools", "entry_point")
 
 
 class VerifierReward:
-    """A reward function for TRL's ``GRPOTrainer(reward_funcs=…)``: 1 for pass, 0 for fail, None without a verdict.
+    """A reward function for TRL's ``GRPOTrainer(reward_funcs=…)``: 1 for pass, 0 for fail, None if undecided.
 
-    TRL ignores None in the mean of a group. ``answer`` is the column of the dataset with the reference. The worker
+    TRL leaves None out of the mean of a group. ``answer`` is the dataset's column with the reference. The worker
     processes start at once, while the trainer loads its model.
     """
 

@@ -1,4 +1,4 @@
-"""Open verifiers for synchronous callers. Also usable in a notebook, whose thread already runs an event loop."""
+"""Verifier sessions: open verifiers that synchronous code can call, also in a notebook with a running event loop."""
 
 from __future__ import annotations
 

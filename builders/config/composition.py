@@ -107,7 +107,7 @@ def _refused_removal(message: str) -> str:
 class Resolved(dict[str, Any]):
     """A configuration as plain dicts, with the interpolations resolved.
 
-    ``names`` maps each key whose value is an interpolation to the key in it. For example, with
+    ``names`` maps each key whose value is an interpolation to the key that the interpolation names. For
     ``verifier.sampler: ${provider}``, ``names["verifier.sampler"]`` is ``"provider"``.
     """
 

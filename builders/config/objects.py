@@ -194,7 +194,7 @@ class ObjectBuilder:
         return where
 
     def sampler(self, provider: Provider, where: str = "provider") -> Sampler:
-        """Return the sampler of ``provider``; the same one at each call.
+        """Return the sampler of ``provider``. All calls for a provider return the same sampler.
 
         Raises ``ConfigError`` if there is no journal.
         """

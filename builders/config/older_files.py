@@ -139,8 +139,8 @@ def generator_of(flat: Mapping[str, Any], where: str) -> str | None:
 def provider_words(flat: Mapping[str, Any], environment: Mapping[str, str], where: str) -> list[str]:
     """Return the overrides that choose the provider, its server and its model.
 
-    The generator ``local`` uses the server of ``OPENAI_BASE_URL``, or else ``LOCAL_URL``, to which no key of
-    OpenAI is sent. Raises ``ConfigError`` if the generator is unknown.
+    The generator ``local`` uses the server in ``OPENAI_BASE_URL``. If this is not set, it uses the server ``LOCAL_URL``
+    without OpenAI's key. Raises ``ConfigError`` if the generator is unknown.
     """
     model, generator = str(flat.get("model") or ""), generator_of(flat, where) or "openai"
     url = environment.get("OPENAI_BASE_URL") if generator in ("openai", "local") else None

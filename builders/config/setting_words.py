@@ -10,7 +10,10 @@ from bestofn.builders.records import JsonObject
 
 
 def settings_words(settings: JsonObject, where: str = "") -> list[str]:
-    """Return one override per setting. A dict is a group of settings, and a text for a group is a choice."""
+    """Return one override per setting.
+
+    The value of a group is a dict of its settings, or a text that names a choice.
+    """
     words: list[str] = []
     for key, value in settings.items():
         if isinstance(value, Mapping):

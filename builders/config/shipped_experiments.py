@@ -39,9 +39,10 @@ def experiment_names() -> list[str]:
 
 
 def results_file(path: Path) -> str | None:
-    """Return the Parquet file for the results of the experiment file ``path``; None outside a folder ``experiments``.
+    """Return the Parquet file for the results of the experiment file ``path``.
 
-    The file is in the folder ``results`` next to the experiment file.
+    The file is in the folder ``results`` next to the experiment file. Return None if ``path`` is not in a folder
+    ``experiments``.
     """
     return (path.parent / "results" / f"{path.stem}.parquet").as_posix() if FOLDER in path.parts else None
 

@@ -1,4 +1,4 @@
-"""The number of answers per batch: halved when memory runs out, and doubled again after full batches that fit.
+"""Limits the answers per batch. The limit is halved when memory runs out, and doubled after full batches that fit.
 
 Used by ``builders.local_model.engine``.
 """

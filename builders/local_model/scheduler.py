@@ -233,7 +233,7 @@ class Scheduler:
         return error
 
     def _confirm_limit(self) -> None:
-        """Report the largest batch since the last call to ``limit``, which may grow."""
+        """Let the limit grow if a batch as large as the limit fitted into memory since the last call."""
         self.limit.fit(self._most_rows)
         self._recorded = self._most_rows = 0
 

@@ -27,7 +27,10 @@ class Trie:
 
 
 class Vocabulary:
-    """The tokens of a tokenizer that may be part of a text, and their bytes. ``size`` is the number of logits."""
+    """The tokens that a text can consist of, with their bytes; special tokens are not included.
+
+    ``size`` is the number of logits.
+    """
 
     def __init__(self, tokenizer: Any, size: int, ends: Sequence[int]) -> None:
         self.size, self.ends = size, [end for end in ends if end < size]

@@ -119,7 +119,7 @@ def batches(
 
 
 def padded(group: Sequence[EncodedExample], pad: int) -> tuple[Tensor, Tensor]:
-    """Return (input ids, labels) of ``group``, padded on the right to the length of the last and longest example."""
+    """Return (input ids, labels) of ``group``, padded on the right. The last example must be the longest."""
     import torch
 
     width = len(group[-1].tokens)

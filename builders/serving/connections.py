@@ -44,7 +44,10 @@ class RequireKey:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of ``work``. If the client closes the connection first, cancel it and raise ``ClientGone``."""
+    """Return the result of ``work``.
+
+    If the client closes the connection first, cancel ``work`` and raise ``ClientGone``.
+    """
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_disconnected(request))
     try:

@@ -1,4 +1,4 @@
-"""Runs an application as a server: takes the port before loading, and stops in less than a second on Ctrl-C."""
+"""Runs an application as a server: takes the port before the model is loaded, and stops quickly on Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads the rows of a view of runs for training and evaluation. Used by ``trainers``."""
+"""Loads the rows of a view from one or more runs, for training and evaluation. Used by ``trainers``."""
 
 from __future__ import annotations
 

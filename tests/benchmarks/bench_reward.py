@@ -57,7 +57,7 @@ def group(draw: random.Random, prompt: int = 1_000, n: int = 8) -> list[list[int
 
 
 def plain(model: Any, siblings: list[list[int]]) -> list[float]:
-    """Return the scores of one query computed as one padded batch with an attention mask."""
+    """Return the scores of the answers to one query, which are computed as one padded batch with an attention mask."""
     import torch
 
     width = max(map(len, siblings))

@@ -87,7 +87,7 @@ def test_requests_share_the_time_of_their_batches() -> None:
 
 
 def test_a_later_sample_is_the_same_alone() -> None:
-    """Sample i alone, with the seed plus i, equals sample i of a request for several samples."""
+    """Sample i of a request with the seed s equals the only sample of a request with the seed s + i."""
     (four,) = sampled([request(seed=10)], 4)
     (third,) = sampled([request(seed=12)], 1)
     assert facts(third)[0][0] == facts(four)[2][0]

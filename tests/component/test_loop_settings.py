@@ -1,4 +1,4 @@
-"""``bestofn loop`` with changed settings in the folder of a finished loop gives the result of an empty folder."""
+"""``bestofn loop`` with changed settings gives the same result in a finished loop's folder and in an empty one."""
 
 from __future__ import annotations
 

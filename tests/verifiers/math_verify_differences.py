@@ -24,7 +24,7 @@ def differs(reference: str, answer: str) -> bool:
 
 
 def main() -> None:
-    """Write the pairs on which both verifiers differ to ``tables/math_verify_differences.txt``."""
+    """Write the pairs on which the two verifiers differ to ``tables/math_verify_differences.txt``."""
     lines = [marked(*pair) for _, *pair in PAIRS if differs(pair[0], pair[1])]
     FILE.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
 

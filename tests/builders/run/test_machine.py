@@ -22,7 +22,7 @@ Usage = namedtuple("Usage", "total used free")
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Return a function that creates a command from a shell script. The path has no other commands."""
+    """Return a function that creates a command from a shell script. ``PATH`` has no other commands."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def make(name: str, script: str) -> None:
