@@ -37,7 +37,10 @@ def _record(*arguments: Any, **keywords: Any) -> logging.LogRecord:
     if public != message:
         record.msg, record.args = public, None
     if record.exc_info and record.exc_info[0] is not None:
-        record.exc_text = redacted_text("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
+        record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        public = redacted_text(record.exc_text)
+        if public != record.exc_text:  # a handler with a format of its own for exceptions must not get this one
+            record.exc_text, record.exc_info = public, None
     return record
 
 

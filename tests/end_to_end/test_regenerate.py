@@ -380,7 +380,7 @@ def test_a_spent_budget_stops_the_regeneration_and_the_same_command_resumes_it(b
         (["where=failed"], "needs RUN"),
         (["nowhere", "where=failed"], "not a finished run"),
         (["RUN", "where=faild"], "did you mean 'failed'"),
-        (["RUN", "where=failed", "verifier=math"], "are the run's own"),
+        (["RUN", "where=failed", "verifier=math"], "pairs of the run are used"),
         (["RUN", "where=failed", "sampling.temprature=1"], "temprature"),
         (["RUN", "where=failed", "nonsense"], "is not understood"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -214,10 +215,20 @@ def test_credentials_in_overrides_are_masked() -> None:
     assert redacted_override("n=4") == "n=4"
 
 
+class OwnFormat(logging.Handler):
+    """Prints an exception in a format of its own, as the handlers of some libraries do."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            print("failed:", record.exc_info[1], file=sys.stderr)
+
+
 def test_log_records_and_tracebacks_are_masked(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A library's handler on the root logger can print the exception itself instead of its formatted text."""
     monkeypatch.setenv("SOME_TOKEN", "t0k3n-of-the-environment")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [*logging.getLogger().handlers, OwnFormat()])
     before = logging.getLogRecordFactory()
     hooks = process.sys.excepthook, process.threading.excepthook
     try:
