@@ -46,7 +46,7 @@ class RubricVerifier:
         return self.name if self.grader.rubric(query) else ""
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the planned calls of the judge, and of the verifier for the criteria with the check ``verdict``."""
+        """Return the planned calls of the judge, plus those of ``verifier`` if a criterion needs its verdict."""
         more = planned_calls(self.verifier, query, candidates) if self._needs_verdict(query) else ()
         return [*self.grader.planned_calls(query, candidates), *more]
 

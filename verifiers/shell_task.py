@@ -168,7 +168,7 @@ def _changed_too_much(expected: Expected, left: Mapping[str, str]) -> str:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Return whether two texts have the same lines, without white space at the ends of lines and of the text."""
+    """Return whether two texts have the same lines. White space at the end of a line or of the text is ignored."""
     lines = [[line.rstrip() for line in text.rstrip().splitlines()] for text in (one, other)]
     return lines[0] == lines[1]
 

@@ -133,7 +133,7 @@ def _hydra_main(
 
 
 def _answered(command: Command, words: Sequence[str]) -> bool:
-    """Print the help or the version if ``words`` contain such an option. Return whether something was printed."""
+    """Print the help or the version if ``words`` ask for it. Return whether something was printed."""
     if wants_help(words):
         from bestofn.builders.config.command_help import help_text
 

@@ -245,7 +245,7 @@ def settings_of(node: object, objects: ObjectBuilder) -> Any:
     """Return ``node`` without operational parameters, so only settings that can change a result remain.
 
     The result is part of a fingerprint. A path is returned with the digest of its content (see ``ReadsFiles`` and
-    ``HoldsModels``), so a finished stage runs again if the content of a file or a model has changed.
+    ``HoldsModels``). A finished stage therefore runs again if the content of a file or a model has changed.
     """
     if isinstance(node, Mapping):
         target = objects.locate(str(node["_target_"])) if "_target_" in node else None

@@ -125,7 +125,11 @@ def _pairs_of_best(judged: Sequence[Judged], rules: PairRules) -> list[PairSides
 
 
 def _order(pair: PairSides, value: Callable[[Judged], float]) -> tuple[float, ...]:
-    """Return the sort key of a pair: verdicts first, then the highest chosen and the lowest rejected value."""
+    """Return the sort key of a pair, smallest for the best pair.
+
+    The order of verdicts (``CHOSEN_FIRST``, ``REJECTED_FIRST``) decides first. Among equal verdicts, pairs with the
+    highest chosen value come first, then those with the lowest rejected value.
+    """
     good, bad = pair
     ranks = CHOSEN_FIRST[good.verdict.outcome], REJECTED_FIRST[bad.verdict.outcome]
     return (*ranks, -value(good), value(bad))

@@ -1,7 +1,8 @@
 """Writes the log and the metrics of a run into ``RUN/logs`` while the run works.
 
-    build.log       one line per message, with time and level; with ``log.json=true`` build.jsonl, one JSON object each
-    regenerate.log  the same of ``bestofn regenerate``
+    build.log       the messages of ``bestofn build``: one line per message, with time and level
+    build.jsonl     instead of build.log with ``log.json=true``: one JSON object per message
+    regenerate.log  the messages of ``bestofn regenerate``, as build.log or build.jsonl
     metrics.jsonl   the state of the run every ``metrics_s`` seconds (``builders.run.metrics``)
     metrics.prom    the last state, in the text format of Prometheus
 

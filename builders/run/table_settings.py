@@ -46,7 +46,7 @@ def pair_basis(stages: Sequence[Stage]) -> Basis:
 
 
 def reward_of(stages: Sequence[Stage]) -> Reward | None:
-    """Return the reward of the stage ``reward``; None without such a stage, or if another machine runs it."""
+    """Return the reward of the stage ``reward``; None if there is no such stage, or if another machine runs it."""
     return next((stage.reward for stage in stages if isinstance(stage, ScoreCandidates)), None)
 
 

@@ -170,7 +170,8 @@ class Claims:
         if len(free) < len(keys) and not self._has_waited:
             self._has_waited = True
             log.info(
-                "Another process requests samples that this process needs too. This process waits for them in %s.",
+                "Another process requests samples that this process needs too. This process waits until they are in "
+                "the journal %s.",
                 self._path,
             )
         if not free:
@@ -267,7 +268,11 @@ class Claims:
             if waited > 2 * BEAT_S and not warned:
                 warned = True
                 names = ", ".join(str(owner.process) for owner in waiting)
-                log.warning("%s is used by %s. Waiting until it answers or ends.", self._path, names)
+                log.warning(
+                    "The journal %s is also used by %s. Waiting until each of these processes answers or ends.",
+                    self._path,
+                    names,
+                )
             await asyncio.sleep(LOOK_S / 5)
 
     def _owners(self) -> list[Owner]:

@@ -78,7 +78,7 @@ class Screened:
                 f"{skipped or 'none'}. Check the path and the columns."
             )
         if skipped:
-            log.warning("dataset.held_out: rows without a prompt, which cannot be compared: %s", skipped)
+            log.warning("dataset.held_out: rows without a prompt are not used for screening. Skipped rows: %s", skipped)
         return index
 
     def _passing(self, held_out: HeldOut, seen: SeenPrompts | None) -> Iterator[Query]:

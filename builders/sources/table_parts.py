@@ -76,9 +76,9 @@ def _add_options(columns: dict[str, str | JsonObject], row: Row) -> None:
 
 
 def _map_solution(columns: dict[str, str | JsonObject], rows: Sequence[Row]) -> None:
-    """Replace the part ``solution`` by ``answer``: the final answers in this column.
+    """Replace the part ``solution`` by the part ``answer``: the final answers in the column of ``solution``.
 
-    If another column has the reference, ``solution`` is only removed.
+    If the table has another reference (answer, tests or calls), ``solution`` is only removed.
     """
     name = columns.pop("solution", None)
     if not isinstance(name, str) or {"answer", "tests", "calls"} & set(columns):

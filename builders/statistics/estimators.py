@@ -72,7 +72,7 @@ def curve_steps(largest: int) -> list[int]:
 
 
 def steps_up_to(largest: int, wanted: Sequence[int] = ()) -> list[int]:
-    """Return the ``wanted`` values of k up to ``largest``, sorted; without such values, those of ``curve_steps``."""
+    """Return the ``wanted`` values of k up to ``largest``, sorted; if there are none, the values of ``curve_steps``."""
     return sorted({k for k in wanted if k <= largest}) or curve_steps(largest)
 
 

@@ -184,7 +184,7 @@ def _steps(trainer: Any, checkpoint: Checkpoint | None) -> dict[str, Any]:
 
 
 def _checkpoint_interval(arguments: Any) -> int:
-    """Return the number of steps for which one sampling of GRPO is used.
+    """Return the smallest number of optimizer steps that fills a whole number of sampling rounds of GRPO.
 
     A training continues only from checkpoints at multiples of this number.
     """

@@ -168,7 +168,7 @@ class CaseRunner:
                 continue
             if name in proxies and not library_names.is_member(proxies[name], name):
                 raise ProgramGone(
-                    f"the program defines {name!r}, but the tests may mean the object of a library with this name"
+                    f"the program defines {name!r}, but the tests may mean the library's object with the same name"
                 )
             kept.pop(name, None)
             self.namespace.setdefault(name, library_names.load_member(name))
@@ -213,7 +213,7 @@ class CaseRunner:
         A test that skips itself because of the missing name must not count as passed.
         """
         if getattr(sys.modules.get("solution"), "__dict__", {}).get("_lacks"):
-            raise AssertionError("a test is skipped, and the program lacks a name that the tests ask for")
+            raise AssertionError("a test is skipped, and the program does not define a name that the tests ask for")
 
     def _run_class(self, kind: type) -> None:
         """Run the tests of a ``unittest.TestCase``, or of a class whose name starts with ``Test``, as pytest does."""
@@ -224,7 +224,7 @@ class CaseRunner:
             for _, trace in [*result.failures, *result.errors]:
                 raise AssertionError(trace.strip().rpartition("\n")[2])
             if result.unexpectedSuccesses:
-                raise AssertionError("a test passes that is expected to fail")
+                raise AssertionError("a test passes, but it is expected to fail")
             if result.skipped:
                 self._allow_skip()
         elif kind.__name__.startswith("Test"):

@@ -134,7 +134,7 @@ class Lent:
     def known(self, number: object) -> Value:
         """Return the object of the tests with the number ``number``. Raises ``TypeError`` if there is none."""
         if type(number) is not int or not 0 <= number < len(self.objects):
-            raise TypeError("the program sent a number that no object of the tests has")
+            raise TypeError("the program sent the number of an object, but no object of the tests has this number")
         return self.objects[number]
 
     def number(self, value: Value) -> int:

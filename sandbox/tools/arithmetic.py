@@ -70,7 +70,7 @@ def evaluate_node(node: ast.AST) -> float:
 
 def _power(base: float, exponent: float) -> float:
     if abs(exponent) > 1000:
-        raise ValueError("the exponent is larger than 1000")
+        raise ValueError("the exponent is above 1000 or below -1000")
     value = base**exponent
     if isinstance(value, complex):
         raise ValueError("the result is not a real number")
@@ -79,7 +79,7 @@ def _power(base: float, exponent: float) -> float:
 
 def _bounded(value: float) -> float:
     if isinstance(value, int) and value.bit_length() > 4096:
-        raise OverflowError("the number is too large")
+        raise OverflowError("a number has more than 4096 bits")
     return value
 
 
@@ -91,7 +91,7 @@ def rounded_number(value: float, digits: int = 10) -> float | int:
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, int) and value.bit_length() > 1000:
-        raise ToolFailure("invalid", "the number is too large")
+        raise ToolFailure("invalid", "the result has more than 1000 bits")
     value = float(value)
     if not math.isfinite(value):
         raise ToolFailure("invalid", "the result is not a finite number")

@@ -90,7 +90,7 @@ def _emit(tree: Node, program: list[Instruction], flags: int) -> None:
     """Append the instructions of a parsed pattern to ``program``."""
     for code, given in tree:
         if len(program) > MAX_PROGRAM:
-            raise PatternError("the pattern is too large")
+            raise PatternError(f"the pattern needs more than {MAX_PROGRAM} instructions")
         if code is codes.SUBPATTERN:
             _emit(given[3], program, (flags | given[1]) & ~given[2])
         elif code is codes.BRANCH:
@@ -124,7 +124,7 @@ def _emit_repeat(given: Node, program: list[Instruction], flags: int, *, greedy:
     for _ in range(low):
         _emit(body, program, flags)
         if len(program) > MAX_PROGRAM:
-            raise PatternError("the pattern is too large")
+            raise PatternError(f"the pattern needs more than {MAX_PROGRAM} instructions")
     if high is codes.MAXREPEAT:
         split = len(program)
         program.append(("split", None, None))

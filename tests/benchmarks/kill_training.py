@@ -3,7 +3,7 @@
     python tests/benchmarks/kill_training.py [--kills 4] [--seed 0] [--methods dpo sft kto grpo reward loop]
 
 For each method, one training runs without an interruption. Then the same training runs in an empty folder and is killed
-``kills`` times, each time after a random part of the duration of a whole run, and then runs to its end. ``loop`` is
+``kills`` times. Each kill comes after a random part of the duration of a whole run. The last attempt is not killed. ``loop`` is
 ``bestofn loop dpo``. The weights must be equal bit by bit, and so must the metrics and the tables, except for timings.
 """
 

@@ -69,7 +69,7 @@ _INNERMOST = regex(r"\([^()]*\)")
 
 
 def _is_ordered(query: str) -> bool:
-    """Return whether ``query`` orders its rows: it has an ORDER BY outside all parentheses."""
+    """Return whether the SQL ``query`` orders its rows: it has an ORDER BY outside all parentheses."""
     bare, count = _NO_SQL.sub(" ", query), 1
     while count:
         bare, count = _INNERMOST.subn(" ", bare)
@@ -77,7 +77,7 @@ def _is_ordered(query: str) -> bool:
 
 
 def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Program:
-    """Return a copy of ``program`` that runs the query ``source`` once per item of ``setups``."""
+    """Return a copy of ``program`` that runs the SQL query ``source`` once per item of ``setups``."""
     calls = tuple({"name": "", "args": [setup]} for setup in setups)
     return replace(program, source=source, calls=calls)
 
@@ -85,7 +85,7 @@ def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Progra
 async def _expected_rows(
     sandbox: Sandbox, program: Program, cases: Sequence[JsonObject], setups: Sequence[str]
 ) -> list[Sequence[object] | str | None]:
-    """Return the expected rows of each case, or the reason why the reference query of the case failed.
+    """Return the expected rows of each case, or the reason why its reference query (SQL) failed.
 
     Reference queries and the program run in separate executions.
     """

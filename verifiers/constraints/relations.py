@@ -46,7 +46,8 @@ def between(count: int, unit: str, least: float | None, most: float | None, exac
     lowest = max(bound for bound in (0, least, exactly) if bound is not None)
     highest = min(bound for bound in (math.inf, most, exactly) if bound is not None)
     if lowest > highest:
-        raise ValueError(f"no count is {' and '.join(f'{relation} {bound:g}' for relation, bound in given.items())}")
+        wanted = " and ".join(f"{relation} {bound:g}" for relation, bound in given.items())
+        raise ValueError(f"no count satisfies the bounds: {wanted}")
     problems = (compare(count, relation, bound, unit) for relation, bound in given.items())
     return next((problem for problem in problems if problem), "")
 

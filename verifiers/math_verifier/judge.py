@@ -200,7 +200,10 @@ def _integers(ours: int, theirs: int) -> Match:
 
 
 def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node, Node]:
-    """Return the match of the reference and the answer, read as mathematics or as sentences, and both trees."""
+    """Compare the reference with the answer. Return the match, the tree of the reference and the tree of the answer.
+
+    If the texts are not equal as mathematics, they are read in the other ways of ``second_readings``.
+    """
     gold = reference_tree(reference)
     text = ", ".join((*answer.others, answer.text)) if answer.others and has_several_values(gold) else answer.text
     given = read(text)

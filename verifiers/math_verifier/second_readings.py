@@ -21,11 +21,11 @@ from bestofn.verifiers.math_verifier.reading import read
 from bestofn.verifiers.math_verifier.rules.terms import Different, Doubt, Equal, Match, Terms, Unclear, noted
 from bestofn.verifiers.math_verifier.sentences import after_equals, listed, stated
 
-Reading = tuple[Match, Node]  # a match, and the tree of the answer that it is about
+Reading = tuple[Match, Node]  # a match, and the tree of the answer in this reading
 
 
 def second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> Reading | None:
-    """Compare an answer that is not equal to the reference again. Return None if neither text has another reading."""
+    """Compare the reference and the answer in other readings. Return None if neither text has another reading."""
     european_form = _decimal_comma(gold, given, reference, text, terms)
     if european_form is not None:
         return european_form

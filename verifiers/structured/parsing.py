@@ -53,7 +53,7 @@ def _json(text: str) -> object:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise SyntaxProblemError(f"not JSON: {name} is no JSON value")
+    raise SyntaxProblemError(f"not JSON: {name} is not a JSON value")
 
 
 def _toml(text: str) -> object:

@@ -20,7 +20,7 @@ def unique(pairs: Sequence[tuple[object, object]], format: str = "JSON") -> dict
         counts = Counter(name for name, _ in pairs)
         twice = counts.most_common(1)[0][0]
         name = twice[1] if isinstance(twice, tuple) else twice
-        raise SyntaxProblemError(f"not {format} that has one meaning: the key {name!r} occurs twice in an object")
+        raise SyntaxProblemError(f"the {format} is ambiguous: the key {name!r} occurs twice in an object")
     return members
 
 
@@ -30,7 +30,9 @@ def plain_data(value: object) -> object:
         names = [key if isinstance(key, str) else _SPELLINGS.get(str(key), str(key)) for key in value]
         if len(set(names)) < len(names):
             twice = Counter(names).most_common(1)[0][0]
-            raise UnreadableError(f"two keys of an object are {twice!r} in JSON, for example a number and a text")
+            raise UnreadableError(
+                f"two different keys of an object, such as 1 and '1', become the same JSON key {twice!r}"
+            )
         return {name: plain_data(item) for name, item in zip(names, value.values(), strict=True)}
     if isinstance(value, list):
         return [plain_data(item) for item in value]

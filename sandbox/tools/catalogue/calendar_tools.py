@@ -203,7 +203,7 @@ def business_days(world: World, start: Date, end: Date, country: str | None = No
     """
     first, last = parse_day(start), parse_day(end)
     if not 0 <= (last - first).days <= 4000:
-        raise ToolFailure("invalid", "end must be after start, by at most 4000 days")
+        raise ToolFailure("invalid", "end must not be before start, and at most 4000 days after it")
     free: dict[date, str] = {}
     if country:
         code = country_named(country).code
@@ -251,7 +251,7 @@ def list_events(world: World, from_: DateTime, to: DateTime) -> Result:
     """List the calendar events that start between two times, earliest first."""
     first, last = parse_time(from_), parse_time(to)
     if last < first:
-        raise ToolFailure("invalid", f"to ({to}) is before from ({from_})")
+        raise ToolFailure("invalid", f"'to' ({to}) is before 'from' ({from_})")
     matches = [event for event in world["events"].values() if first <= parse_time(event["start"]) <= last]
     return {"events": sorted(matches, key=lambda event: (event["start"], event["event_id"]))}
 

@@ -100,7 +100,7 @@ def lint(world: World, code: str, language: Literal["python", "json"]) -> Result
 
 def _repo(name: str) -> str:
     if name.strip().lower() not in _REPOS:
-        raise ToolFailure("not_found", f"there is no repository {name!r}; there are {', '.join(_REPOS)}")
+        raise ToolFailure("not_found", f"there is no repository {name!r}; expected one of {', '.join(_REPOS)}")
     return name.strip().lower()
 
 

@@ -60,7 +60,7 @@ def _kv(chance: Seeded) -> Table:
 
 def _columns(name: str) -> dict[str, str]:
     if name not in _COLUMNS:
-        raise ToolFailure("not_found", f"there is no table {name!r}; there are {', '.join(_COLUMNS)}")
+        raise ToolFailure("not_found", f"there is no table {name!r}; expected one of {', '.join(_COLUMNS)}")
     return _COLUMNS[name]
 
 
@@ -201,7 +201,7 @@ def insert(world: World, table: str, row: dict) -> Result:
     _typed(table, row)
     number = max(existing["id"] for existing in _rows(world, table).values()) + 1 if _rows(world, table) else 1
     if row.get("id", number) != number and f"{table}:{row['id']}" in world["db"]:
-        raise ToolFailure("conflict", f"{table} has a row with id {row['id']}")
+        raise ToolFailure("conflict", f"{table} already has a row with id {row['id']}")
     number = row.get("id") or number
     full = {column: row.get(column) for column in _columns(table)} | {"id": number}
     world["db"][f"{table}:{number}"] = full

@@ -198,7 +198,7 @@ def search(world: World, pattern: str, path: str = "/") -> Result:
     the pattern.
     """
     if not pattern.strip() or len(pattern) > 200:
-        raise ToolFailure("invalid", "pattern is empty or too long")
+        raise ToolFailure("invalid", "pattern is empty or longer than 200 characters")
     start = _path(path).rstrip("/") + "/"
     inside = {name: record for name, record in sorted(world["files"].items()) if (name + "/").startswith(start)}
     if "*" in pattern or "?" in pattern:

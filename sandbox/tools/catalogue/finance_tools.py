@@ -135,7 +135,7 @@ def history(
     key, first, last = _stock(symbol), _past(world, from_), _past(world, to)
     step = {"daily": 1, "weekly": 7, "monthly": 30}[interval]
     if last < first or (last - first).days // step > 400:
-        raise ToolFailure("invalid", "to must be after from, by at most 400 intervals")
+        raise ToolFailure("invalid", "'to' must not be before 'from', and at most 400 intervals after it")
     days = [first + timedelta(days=ahead) for ahead in range(0, (last - first).days + 1, step)]
     traded = [day for day in days if step > 1 or day.weekday() < 5]
     prices = [{"date": day.isoformat(), "close": _close(world, key, day)} for day in traded]
@@ -301,7 +301,7 @@ def commodity(world: World, name: str) -> Result:
     sought = plain(name)
     key = next((key for key in _COMMODITIES if sought and (sought == key or sought in key.split())), None)
     if key is None:
-        raise ToolFailure("not_found", f"there is no commodity {name!r}; known are {', '.join(_COMMODITIES)}")
+        raise ToolFailure("not_found", f"there is no commodity {name!r}; expected one of {', '.join(_COMMODITIES)}")
     base, unit = _COMMODITIES[key]
     return {"name": key, "price": round(_wave(base, key, world.now.date(), world.seed), 2), "unit": unit}
 
@@ -398,7 +398,7 @@ def transfer(world: World, from_: str, to: str, amount: float, currency: Currenc
     if source is target or amount <= 0:
         raise ToolFailure("invalid", "a transfer needs two different accounts and an amount above 0")
     if currency.upper() != source["currency"]:
-        raise ToolFailure("invalid", f"{from_} is held in {source['currency']}, not in {currency.upper()}")
+        raise ToolFailure("invalid", f"the currency of {from_} is {source['currency']}, not {currency.upper()}")
     if amount > source["balance"]:
         raise ToolFailure("denied", f"{from_} holds {source['balance']} {source['currency']}: not enough")
     rate = _exchange(world, source["currency"], target["currency"], world.now.date())

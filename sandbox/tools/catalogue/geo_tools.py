@@ -155,7 +155,7 @@ def places_nearby(world: World, location: str, category: str, radius_m: int = 20
     kind = category.strip().lower()
     kind = next((name for name in _KINDS if kind.rstrip("s") in (name, name.rstrip("s")) or kind == name + "s"), "")
     if not kind:
-        raise ToolFailure("not_found", f"there is no category {category!r}; known are {', '.join(_KINDS)}")
+        raise ToolFailure("not_found", f"there is no category {category!r}; expected one of {', '.join(_KINDS)}")
     chance = world.chance("nearby", city.name, kind)
     places = [
         {"name": name, "category": kind, "distance_m": chance.integer(80, 3000), "rating": chance.number(3.0, 5.0, 1)}

@@ -64,7 +64,7 @@ def calories_burned(world: World, activity: str, minutes: int, weight_kg: float)
         name, name
     )
     if name not in _EFFORT:
-        raise ToolFailure("not_found", f"there is no activity {activity!r}; there are {', '.join(_EFFORT)}")
+        raise ToolFailure("not_found", f"there is no activity {activity!r}; expected one of {', '.join(_EFFORT)}")
     if not 1 <= minutes <= 1440 or not 2 <= weight_kg <= 500:
         raise ToolFailure("invalid", "minutes must be from 1 to 1440, and weight_kg from 2 to 500")
     return {"activity": name, "minutes": minutes, "kcal": round(_EFFORT[name] * weight_kg * minutes / 60)}

@@ -88,7 +88,7 @@ def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> Resul
     if not 11 <= moment.hour <= 22 or moment <= world.now.replace(tzinfo=None):
         raise ToolFailure("invalid", f"{dt} has passed or is outside the opening hours, 11:00 to 22:59")
     if not 1 <= party <= 12:
-        raise ToolFailure("denied", f"a table has 1 to 12 seats, not {party}")
+        raise ToolFailure("denied", f"party is {party}; expected 1 to 12")
     key = world.new_key("reservations", "RSV-")
     world["reservations"][key] = {
         "reservation_id": key,
@@ -234,7 +234,7 @@ def tv(world: World, date: Date, channel: str = "") -> Result:
     """Get the television programmes of a day. The channels are One, Two and Kids."""
     day, channels = parse_day(date), ("One", "Two", "Kids")
     if channel and plain(channel) not in map(plain, channels):
-        raise ToolFailure("not_found", f"there is no channel {channel!r}; there are {', '.join(channels)}")
+        raise ToolFailure("not_found", f"there is no channel {channel!r}; expected one of {', '.join(channels)}")
     programmes = []
     for name in channels:
         if channel and plain(name) != plain(channel):
@@ -332,7 +332,7 @@ def search_events(world: World, location: str, from_: Date, to: Date) -> Result:
     """Search events such as concerts and markets in a city between two dates, earliest first."""
     city, first, last = city_named(location), parse_day(from_), parse_day(to)
     if last < first:
-        raise ToolFailure("invalid", f"to ({to}) is before from ({from_})")
+        raise ToolFailure("invalid", f"'to' ({to}) is before 'from' ({from_})")
     events = [event for event in _events(world, city) if first.isoformat() <= event["date"] <= last.isoformat()]
     return {"location": city.label, "events": sorted(events, key=lambda event: (event["date"], event["event_id"]))}
 
@@ -354,7 +354,7 @@ def buy_tickets(world: World, event_id: str, qty: int) -> Result:
         raise ToolFailure("not_found", f"there is no event {event_id!r}; take an id from events.search")
     sold = sum(order["qty"] for order in world["tickets_bought"].values() if order["event_id"] == event["event_id"])
     if not 1 <= qty <= event["left"] - sold:
-        raise ToolFailure("conflict", f"{max(event['left'] - sold, 0)} tickets are left, {qty} were asked for")
+        raise ToolFailure("conflict", f"{max(event['left'] - sold, 0)} tickets are left, and qty is {qty}")
     key = world.new_key("tickets_bought", "TKT-")
     total = round(event["price"] * qty, 2)
     order = {"order_id": key, "event_id": event["event_id"], "name": event["name"], "qty": qty, "total": total}

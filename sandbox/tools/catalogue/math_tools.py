@@ -62,7 +62,7 @@ def solve_equation(world: World, equation: str, variable: str = "x") -> Result:
         coefficients.pop()
     if len(coefficients) < 2:
         what = "every number is a solution" if not coefficients else "there is no solution"
-        raise ToolFailure("invalid", f"{what}: {variable} falls out of the equation")
+        raise ToolFailure("invalid", f"{what}: {variable} cancels out of the equation")
     roots = real_roots([float(c) for c in coefficients])
     return {
         "equation": equation,
@@ -139,7 +139,9 @@ def matrix(
         raise ToolFailure("invalid", f"{op} needs a second matrix, b")
     if op == "multiply":
         if len(a[0]) != len(b):
-            raise ToolFailure("invalid", f"a has {len(a[0])} columns and b {len(b)} rows; they must be equal")
+            raise ToolFailure(
+                "invalid", f"'a' has {len(a[0])} columns and 'b' has {len(b)} rows; expected equal numbers"
+            )
         columns = list(zip(*b, strict=True))
         return {
             "op": op,
@@ -195,7 +197,7 @@ def gcd_lcm(world: World, values: list[int]) -> Result:
         raise ToolFailure("invalid", "values must contain 1 to 100 whole numbers up to 10^9, which are not all zero")
     multiple = math.lcm(*values)
     if multiple >= 2**63:
-        raise ToolFailure("invalid", "the least common multiple is too large")
+        raise ToolFailure("invalid", "the least common multiple is 2^63 or larger")
     return {"gcd": math.gcd(*values), "lcm": multiple}
 
 
@@ -212,7 +214,7 @@ def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -
         raise ToolFailure("invalid", "expected 0 <= k <= n <= 1000")
     count = math.perm(n, k) if kind == "perm" else math.comb(n, k)
     if count >= 2**63:
-        raise ToolFailure("invalid", "the count is too large")
+        raise ToolFailure("invalid", "the count is 2^63 or larger")
     return {"kind": kind, "n": n, "k": k, "count": count}
 
 
@@ -226,7 +228,7 @@ def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -
 def linear_regression(world: World, x: list[float], y: list[float]) -> Result:
     """Fit a line to points by least squares. Returns slope, intercept and the coefficient of determination."""
     if len(x) != len(y) or len(x) < 2 or len(set(x)) < 2:
-        raise ToolFailure("invalid", "x and y need the same length and at least two different x")
+        raise ToolFailure("invalid", "x and y must have the same length, and x at least two different values")
     slope, intercept = stats.linear_regression(x, y)
     mean = stats.fmean(y)
     total = math.fsum((value - mean) ** 2 for value in y)
@@ -276,7 +278,9 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 def base_convert(world: World, value: str, from_base: int, to_base: int) -> Result:
     """Convert a whole number from one base to another. Bases are from 2 to 36."""
     if not (2 <= from_base <= 36 and 2 <= to_base <= 36) or len(value) > 200:
-        raise ToolFailure("invalid", "bases go from 2 to 36 and numbers to 200 digits")
+        raise ToolFailure(
+            "invalid", "from_base and to_base must be from 2 to 36, and value can have at most 200 digits"
+        )
     try:
         number = int(value, from_base)
     except ValueError:
@@ -335,7 +339,7 @@ def _from_roman(text: str) -> int:
 def seeded_sample(world: World, items: list[str], k: int, seed: int) -> Result:
     """Draw k different items at random. The same seed gives the same items."""
     if not 0 <= k <= len(items):
-        raise ToolFailure("invalid", f"k is {k}; there are {len(items)} items")
+        raise ToolFailure("invalid", f"k is {k}; expected 0 to {len(items)}, the number of items")
     return {"items": Seeded("sample", seed, items).sample(items, k), "seed": seed}
 
 

@@ -149,7 +149,7 @@ def send_email(world: World, to: list[str], subject: str, body: str, cc: list[st
 def search_email(world: World, query: str, folder: str = "") -> Result:
     """Search the e-mails that contain all words of the query, newest first. An empty query finds all e-mails."""
     if folder not in ("", "inbox", "sent"):
-        raise ToolFailure("not_found", f"there is no folder {folder!r}; there are inbox and sent")
+        raise ToolFailure("not_found", f"there is no folder {folder!r}; expected inbox or sent")
     sought = plain(query).split()
     matches = [
         message
@@ -221,7 +221,7 @@ def _channel(world: World, channel: str) -> str:
     name = "#" + channel.strip().lstrip("#").lower()
     known = {message["channel"] for message in world["chat"].values()}
     if name not in known:
-        raise ToolFailure("not_found", f"there is no channel {channel!r}; there are {', '.join(sorted(known))}")
+        raise ToolFailure("not_found", f"there is no channel {channel!r}; expected one of {', '.join(sorted(known))}")
     return name
 
 

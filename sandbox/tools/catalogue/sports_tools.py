@@ -43,7 +43,7 @@ def _teams(league: str) -> list[str]:
 def _league(name: str) -> str:
     league_name = next((league for league in _LEAGUES if plain(league) == plain(name)), None)
     if league_name is None:
-        raise ToolFailure("not_found", f"there is no league {name!r}; there are {', '.join(_LEAGUES)}")
+        raise ToolFailure("not_found", f"there is no league {name!r}; expected one of {', '.join(_LEAGUES)}")
     return league_name
 
 

@@ -69,7 +69,7 @@ def _language(name: str) -> str:
     for code, full in _LANGUAGES.items():
         if key in (code, full.lower()) or key.startswith(f"{code}-"):
             return code
-    raise ToolFailure("not_found", f"there is no language {name!r}; known are {', '.join(_LANGUAGES.values())}")
+    raise ToolFailure("not_found", f"there is no language {name!r}; expected one of {', '.join(_LANGUAGES.values())}")
 
 
 def _guess(text: str) -> tuple[str, float]:
@@ -258,7 +258,7 @@ def base64_text(world: World, text: str, direction: Literal["encode", "decode"])
 def qr_code(world: World, text: str) -> Result:
     """Create a QR code for a text of up to 2000 characters. Returns the address of the picture."""
     if not 1 <= len(text) <= 2000:
-        raise ToolFailure("invalid", "text has 1 to 2000 characters")
+        raise ToolFailure("invalid", "text must have 1 to 2000 characters")
     name = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     return {"url": f"https://qr.example/{name}.png", "size": 21 + 4 * min(39, len(text) // 15), "characters": len(text)}
 

@@ -127,7 +127,7 @@ def cheapest(world: World, origin: str, destination: str, month: str) -> Result:
     days = [start + timedelta(days=ahead) for ahead in range(calendar.monthrange(start.year, start.month)[1])]
     coming = [day for day in days if 0 <= (day - world.now.date()).days <= 400]
     if not coming:
-        raise ToolFailure("invalid", f"{month} has passed or is too far ahead")
+        raise ToolFailure("invalid", f"{month} has passed, or is more than 400 days ahead")
     prices = {day: _flights(world, first, second, day, "economy")[0]["price"] for day in coming}
     day = min(prices, key=lambda day: (prices[day], day))
     return {

@@ -207,7 +207,7 @@ def test_held_out_prompts_of_one_id_are_all_kept_apart(tmp_path: Path, caplog: p
     (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = Screened(Listed(["Say two.", "Say three."]), held_out=[str(tmp_path / "held.jsonl")])
     assert passing(source) == ["q1"]
-    assert "which cannot be compared: {'held.jsonl': {'question is not a text': 1}}" in caplog.text
+    assert "not used for screening. Skipped rows: {'held.jsonl': {'question is not a text': 1}}" in caplog.text
 
 
 def test_what_the_source_left_out_is_counted_when_enough_have_passed(tmp_path: Path) -> None:
