@@ -188,7 +188,7 @@ def may_be_retried(row_error: str) -> bool:
 def names_failed_request(problem: str) -> bool:
     """Return whether ``problem`` contains the error of a request that a later run should send again.
 
-    The error may follow other text, because a reward that combines others writes its own words before their errors.
+    The error may follow other text, because a combined reward writes text before the errors of its parts.
     """
     return _FAILED_REQUEST.search(problem) is not None
 

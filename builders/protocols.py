@@ -187,7 +187,7 @@ class Workers(Protocol):
         """Run ``function(*args)`` in a worker process and return its result.
 
         Raises ``TimeoutError`` after ``timeout_s`` seconds, ``MemoryError`` if a worker exceeds its memory limit, and
-        every error of the function. If a worker process ends during a call, the call runs once more.
+        any error that ``function`` raises. If a worker process ends during a call, the call runs once more.
         """
         ...
 

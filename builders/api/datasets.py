@@ -57,7 +57,7 @@ def verify_dataset(
 
     ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
     ``columns`` maps ``answer``, ``reference`` and ``question`` to columns; the others are found by their usual names.
-    ``out`` is a file that also receives the result. If such a call is interrupted, the same call resumes it.
+    ``out`` is a file for the same result. If a call with ``out`` is interrupted, the same call resumes it.
     """
     import datasets
 
@@ -142,7 +142,7 @@ def _verified(
 ) -> Iterator[tuple[list[Encoded], str]]:
     """Yield the verified chunks of each batch with the digest of the batch.
 
-    The next batches are already being verified.
+    Meanwhile, the next batches are verified.
     """
     started: deque[tuple[int, str]] = deque()  # number of chunks and digest of each batch
 
@@ -181,9 +181,9 @@ def _unchanged_parts(table: AnswerTable, parts: Path) -> list[Path]:
 
 
 def _facts_file(part: Path) -> Path:
-    """Return the path of the JSON file that has the outcomes and the digest of ``part``.
+    """Return the path of the JSON file with the outcomes and the digest of ``part``.
 
-    It is written before the part.
+    This file is written before the part.
     """
     return part.with_suffix(".json")
 

@@ -76,7 +76,8 @@ class VerifierSession:
     ) -> list[Verdict]:
         """Return the verdicts on ``answers``, in order.
 
-        Raises ``ConfigError`` if there is not one reference, and one question if any, per answer.
+        Raises ``ConfigError`` unless there is one reference per answer and, if ``questions`` are given, one question
+        per answer.
         """
         asked = questions or [""] * len(answers)
         if not len(answers) == len(references) == len(asked):

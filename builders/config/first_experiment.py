@@ -28,10 +28,10 @@ verify_nothing: true
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The known facts about a table of the user. ``shipped`` is the name of its mapping in conf/dataset, if it has one.
+    """The known facts about a table of the user.
 
-    ``settings`` are the settings of the dataset. ``kinds`` names and counts the references of the first rows, and
-    ``skipped`` counts the skipped rows by reason.
+    ``choice`` and ``settings`` select the dataset; ``shipped`` is true if conf/dataset has a mapping for this table.
+    ``kinds`` names and counts the references of the first rows, and ``skipped`` counts the skipped rows by reason.
     """
 
     path: str

@@ -205,7 +205,7 @@ class LocalTransformers(InProcessProvider):
             raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
 
     async def _work(self) -> None:
-        """Compute the answers of all requests. A request that arrives while others are computed joins them."""
+        """Compute the answers of all requests. A request that arrives later joins the running batch."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()

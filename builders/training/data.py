@@ -90,10 +90,10 @@ def _no_rows(
 
 
 def with_reasoning_for(rows: Dataset, template: str) -> Dataset:
-    """Return ``rows`` with the reasoning of each message where the chat template ``template`` reads it.
+    """Return ``rows`` with the reasoning of each message in the form that the chat template ``template`` reads.
 
-    This is the key ``thinking`` if the template reads this key. If the template reads no reasoning, the reasoning is
-    put in front of the content as ``<think>…</think>``.
+    Templates that read the key ``thinking`` get this key. For templates that read no reasoning, the content begins with
+    ``<think>…</think>``.
     """
     sides = [name for name in ("completion", "chosen", "rejected") if name in rows.column_names]
     if "reasoning_content" in template or not sides:

@@ -78,8 +78,8 @@ def sft_arguments(rows: Dataset, arguments: JsonObject, tokenizer: PreTrainedTok
 def masks_of(parts: Sequence[Dataset | None], method: str, tokenizer: Tokenizer, *, precomputed: bool) -> Masks:
     """Return the masks of the DPO or KTO completions that have turns of users or tools. ``Masked`` applies the masks.
 
-    ``parts`` are the rows for training and evaluation. Some chat templates write the beginning of a dialogue in another
-    way than the same messages in the whole dialogue. Then the turns cannot be found: all turns of the completion are
+    ``parts`` are the rows for training and evaluation. Some chat templates write the first messages of a
+    dialogue differently if more messages follow. Then the turns cannot be found: all turns of the completion are
     trained, and a warning is logged. Raises ``ConfigError`` if the log-probabilities of the reference model are
     ``precomputed``, because TRL computes them without masks.
     """
