@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
-from bestofn.builders.records import Candidate, Query, Reference, Share, Verdict
+from bestofn.builders.records import Candidate, Query, Share, Verdict
 from bestofn.verifiers.choice_verifier import is_multiple_choice
+from bestofn.verifiers.domains import domain_of_reference, domain_of_split
 from bestofn.verifiers.every import SETTINGS, Every
 from bestofn.verifiers.reference_form import has_text, is_looked_up
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.with_refusal import WithRefusal
 
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """The rules that recognise the queries of a domain.
-
-    ``splits`` contains split names of this domain other than its own name. ``has_reference`` returns whether a
-    reference is of the kind that this domain uses.
-    """
-
-    splits: tuple[str, ...]
-    has_reference: Callable[[Reference], bool]
-
-
-DOMAINS = {
-    "code": Domain(("humaneval", "mbpp"), lambda reference: reference.tests is not None),
-    "tool_calling": Domain(
-        ("tool", "tool_use", "tools", "function_calling"), lambda reference: reference.calls is not None
-    ),
-    "choice": Domain(
-        ("mcq", "multiple_choice", "mmlu", "mmlu_pro", "arc"),
-        lambda reference: bool(reference.choices and reference.accepted),
-    ),
-    "math": Domain(("gsm8k", "aime"), lambda reference: bool(reference.accepted) and not has_text(reference)),
-    "short_answer": Domain(
-        ("qa", "open_qa", "trivia", "triviaqa", "nq", "nq_open", "simpleqa"), lambda reference: bool(reference.accepted)
-    ),
-}
-"""The domains that bestofn includes. References are checked in this order. Any other domain is recognised only if
-its name equals the split name."""
 CHAT = frozenset({"chat", "conversation", "dialogue"})
 """Splits whose queries are never judged as mathematics."""
-ALIASES = {split: name for name, domain in DOMAINS.items() for split in domain.splits}
 
 
 def routed(
@@ -125,16 +96,6 @@ class BySplit:
         return self.domains.get(domain_of(query, self.domains)) or self.default
 
 
-def domain_of_split(split: str, more: Collection[str] = ()) -> str:
-    """Return the domain of the split name, or "" if it is unknown.
-
-    ``more`` contains names of domains that are not in ``DOMAINS``.
-    """
-    name = split.lower().removesuffix("_v1").removesuffix("_v2")
-    name = name if name in more else ALIASES.get(name, name)
-    return name if name in DOMAINS or name in more else ""
-
-
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
@@ -164,8 +125,3 @@ def domains_of(query: Query, more: Collection[str] = ()) -> list[str]:
     calls = "tool_calling" if reference.calls is not None else ""
     names = (other, calls, *(name for name in reference.checks or {} if name != SETTINGS))
     return list(dict.fromkeys(name for name in names if name))
-
-
-def domain_of_reference(reference: Reference) -> str:
-    """Return the domain to which a reference belongs, or "" if it has no known form."""
-    return next((name for name, domain in DOMAINS.items() if domain.has_reference(reference)), "")

@@ -56,7 +56,7 @@ def get_verifier_for_split(split: str, **settings: object) -> Verifier:
     Raises ``ConfigError`` if the split is unknown.
     """
     from bestofn.builders.errors import ConfigError
-    from bestofn.verifiers.by_split import domain_of_split
+    from bestofn.verifiers.domains import domain_of_split
 
     domain = domain_of_split(split)
     if not domain:

@@ -45,7 +45,8 @@ def query_of(
 
     ``question`` is a text or a list of messages. Raises ``ConfigError`` if the reference does not fit ``kind``.
     """
-    from bestofn.verifiers.by_split import domain_of, domain_of_reference
+    from bestofn.verifiers.by_split import domain_of
+    from bestofn.verifiers.domains import domain_of_reference
 
     messages = ({"role": "user", "content": question},) if isinstance(question, str) else tuple(question)
     kind = ALIASES.get(kind, kind)

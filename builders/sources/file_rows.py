@@ -126,9 +126,13 @@ def _rows_with_sizes(files: Sequence[Path]) -> Iterator[tuple[Row, int]]:
 
 
 def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+    """Open ``file`` for reading. The suffix decides whether the file is compressed."""
+    compression = COMPRESSION.get(file.suffix.lower())
+    if compression is None:
+        return file.open("rb")
     import fsspec
 
-    opened = fsspec.open(str(file), "rb", compression=COMPRESSION.get(file.suffix.lower()))
+    opened = fsspec.open(str(file), "rb", compression=compression)
     return cast("AbstractContextManager[BinaryIO]", opened)
 
 

@@ -393,7 +393,7 @@ class Mapped:
 
 
 def _domain_of(reference: Reference, has_tools: bool) -> str:
-    from bestofn.verifiers.by_split import domain_of_reference  # its import takes half a second
+    from bestofn.verifiers.domains import domain_of_reference
 
     if reference.tests is None and has_tools:
         return "tool_calling"
