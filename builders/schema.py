@@ -146,7 +146,10 @@ def verdict_from_row(row: Row) -> Verdict:
 
 
 def score_to_row(score: Score) -> dict[str, Any]:
-    """Convert a score to an entry of the column ``scores``. A value that is not finite becomes null and an error."""
+    """Convert a score to an entry of the column ``scores``.
+
+    If the value is not finite, the entry has null and an error.
+    """
     value = score.value
     if value is not None and not math.isfinite(value):
         error = f"the reward returned {value}; expected a finite number"

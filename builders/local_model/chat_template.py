@@ -26,7 +26,7 @@ def template_message(message: Message, *, thinking: bool = False) -> dict[str, o
     """Convert ``message`` for a chat template.
 
     The content becomes text, and the arguments of tool calls become JSON objects. Keys that chat templates do not use
-    are left out. With ``thinking``, the reasoning is the key ``thinking``, as the template of gpt-oss expects it.
+    are left out. If ``thinking`` is true, the reasoning has the key ``thinking``, which the template of gpt-oss reads.
     """
     result: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
     result |= {key: message[key] for key in ("tool_call_id", "name") if message.get(key)}

@@ -558,7 +558,7 @@ def test_a_job_of_another_program_costs_no_reply(tmp_path) -> None:
 
 
 def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
-    """The next run finds both lost jobs at Anthropic, even if the search exchanges them."""
+    """The next run finds both lost jobs at Anthropic, even if it takes the first job for the second."""
     double = AnthropicDouble()
 
     def provider(server: WireServer, most: int) -> AnthropicMessages:

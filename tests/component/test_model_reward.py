@@ -85,7 +85,10 @@ def test_tools_of_the_query_are_read(folder: Path) -> None:
 
 
 def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Path) -> None:
-    """A conversation gets the same score as in the published table: the arguments of tool calls are objects in both."""
+    """A conversation of a run and its row in the published table get the same score.
+
+    In both, the arguments of tool calls are objects.
+    """
     arguments = '{"a": 1}'
     call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}}
     said = (

@@ -25,7 +25,10 @@ def test_a_tie_at_the_top_is_shared() -> None:
 
 
 def test_styles_by_hand() -> None:
-    """The accuracies equal values computed by hand, for the right scores 1, 2, 3 and the wrong scores 0, 2.5, 2."""
+    """The accuracies equal values computed by hand.
+
+    The right answers score 1, 2 and 3, and the wrong ones 0, 2.5 and 2.
+    """
     found = style_accuracies([([1.0, 2.0, 3.0], [0.0, 2.5, 2.0])])
     assert found["normal"] == pytest.approx(2 / 3)  # 1>0, 2<2.5, 3>2
     assert found["hard"] == 0.0  # 1<2.5, 1<2, 2=2 is not a win

@@ -30,7 +30,7 @@ def _spin(nice: int, processor: int) -> int:
 
 
 def test_waiting_for_a_processor_is_told_from_using_it() -> None:
-    """The waiting time and the used time of a killed program together are its running time.
+    """The running time of a killed program is the sum of its waiting time and its processor time.
 
     The last wait counts too, although it has not ended when the program is killed.
     """

@@ -60,7 +60,7 @@ def test_all_runs_are_measured_with_the_persona_of_the_first(runs: list[str]) ->
 
 
 def test_the_accuracy_with_the_persona_is_compared_with_the_baseline(tmp_path: Path) -> None:
-    """The comparison equals figures by hand: 4 of 8 candidates pass with the persona, and 6 of 8 without it."""
+    """The comparison equals figures by hand: 4 of 8 candidates pass with the persona and 6 of 8 without it."""
     paths = [tmp_path / "gloomy", tmp_path / "plain"]
     for path, marks in zip(paths, (["11", "10", "10", "00"], ["11", "11", "10", "10"]), strict=True):
         rows = [

@@ -226,7 +226,7 @@ class OwnFormat(logging.Handler):
 def test_log_records_and_tracebacks_are_masked(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A library's handler on the root logger can print the exception itself instead of its formatted text."""
+    """Credentials are masked in log records and tracebacks, also if a library's handler prints the exception itself."""
     monkeypatch.setenv("SOME_TOKEN", "t0k3n-of-the-environment")
     monkeypatch.setattr(logging.getLogger(), "handlers", [*logging.getLogger().handlers, OwnFormat()])
     before = logging.getLogRecordFactory()
