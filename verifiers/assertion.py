@@ -13,6 +13,7 @@ from bestofn.builders.formats.lazy_regex import regex
 WINDOW = 300
 """Number of characters before and after the statement that are examined."""
 
+MOST_BETWEEN = 40  # number of characters between a word of doubt and the statement; more words have their own verb
 _SENTENCE_START = regex(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[*]*[A-Z0-9\\$(])|[。?!](?=[^\x00-\x7f])|\n")
 _SENTENCE_END = regex(r"[.!?]+[\"'”’)\]*]*(?=\s+[\"'“‘(\[*]*[A-Z0-9\\$]|\s*\n|\s*$)|[。?]|\n")
 _CLAUSE_BREAK = regex(
@@ -35,10 +36,13 @@ _FALSE = (
 _TO_SAY = r"to (?:say|claim|think|believe|assume|conclude|state|suggest|argue|pretend|answer)"
 _REPORTS = regex(
     rf"\b{_PERSON} (?:who )?(?:(?:\w+ly|often|also|once|even|has|have|had|may|might|would|could|can|will|will have) )*"
-    rf"{_SAYS}(?: that)?\b",
+    rf"{_SAYS}(?: that)?\b"
+    rf"|\baccording to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b",
     re.I,
 )
-"""Words of another person: "a student says (that)"."""
+_COUNTERFACTUAL = regex(r"\W*(?:had|were)\b[^.!?\n]*\bwould\b", re.I)
+"""The start of a sentence about another case: "Had it been larger, the answer would be C"."""
+"""Words of another person: "a student says (that)", "according to a student"."""
 _DOUBTS = regex(
     r"(?:\b(?:do|does|did|would|could|can|should|will)(?:n['’]t| not| never)|\bcannot|\bnever"
     r"|\bno(?:body| one) (?:can|could|would|will)) (?:\w+ly |possibly |quite |even )?"
@@ -53,10 +57,18 @@ _DOUBTS = regex(
     r"|\b(?:unlikely|impossible|improbable|implausible|inconceivable|unproven|questionable) that\b"
     r"|\b(?:not|n['’]t) (?:\w+ly )?(?:true|the case|right|correct|certain|clear|likely|possible|proven|obvious|so|sure)"
     rf"(?: that| {_TO_SAY}(?: that)?)\b"
-    r"|\bno (?:evidence|proof|reason|way|indication|sign)\b|\b(?:contrary to|instead of|rather than|far from)\b"
+    r"|\bno (?:evidence|proof|reason|way|indication|sign)\b"
+    r"|\b(?:contrary to(?: the \w+ that)?|instead of|rather than|far from)\b"
     r"|\b(?:used to|once|initially|originally|previously|at first)"
     r" (?:think|thought|believe[sd]?|say|said|assume[sd]?)\b"
     r"|\bbe (?:lying|wrong|mistaken) (?:if|to)\b"
+    r"|(?<!\bI )(?<!\bwe )\b(?:would|might|could|may) (?:\w+ly )?"
+    r"(?:(?:say|answer|claim|think|believe|guess|argue)\b|(?:pick|choose)(?=\W*(?:\w+\W+)?$))"
+    r"|\b(?:nothing|nobody|no one|hardly any\w*|scarcely any\w*|few) (?:\w+ )?(?:suggest|show|prove|indicate|say|think"
+    r"|believe|support|impl|claim|agree)\w*\b"
+    r"|\bwas (?:\w+ )?(?:believed|thought|assumed|supposed)(?: to be| that)\b"
+    r"|\b(?:is|was|were|been) (?:\w+ )?(?:alleged|rumou?red|claimed)\b"
+    r"|\b(?:do not|don['’]t|never|please do not) (?:\w+ly )?(?:answer|choose|pick|select|write|take)\b"
     r"|\b(?:ask(?:s|ed)?|tells?|told|wants?|wanted|instruct(?:s|ed)?|order(?:s|ed)?|forced?|supposed|required|expected)"
     r" (?:(?:me|us|you|one) )?to (?:say|write|claim|answer|state|pretend|output|reply|repeat)\b"
     r"|\bpretend(?:ing|s|ed)?\b|\b(?:if|unless|whether|suppose|supposing|assuming|imagine)\b",
@@ -88,6 +100,9 @@ _REJECTED_AFTER = regex(
     rf" (?:{_FALSE}\b(?! (?:that|to|for|in)\b)"
     r"|what (?:an?|the|many|some|most|people|\w+s?) (?:\w+ )?(?:would|might|could|says?|thinks?|think|say|claim)\b)"
     rf"|{_CLOSED},? (?:or so )?{_PERSON} {_SAYS}\b"
+    rf"|{_CLOSED},? (?:says?|said|claim(?:s|ed)|insist(?:s|ed)|thinks|thought|cried|repl(?:ies|ied))"
+    r" (?:an?|the|my|his|her|their|he|she|they|some \w+|[A-Z]\w+)\b"
+    rf"|{_CLOSED}\s+if\b[^.!?\n]*\b(?:were|had|was)\b"
     rf"|{_CLOSED},? according to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b"
     rf"|{_CLOSED},? but (?:\w+ )?\w+(?: is| was|'s|'re| are)(?: \w+ly)? {_FALSE}\b"
     rf"|{_CLOSED},? but I (?:disagree|doubt|do(?:n['’]t| not) (?:agree|think so|believe))"
@@ -134,6 +149,7 @@ def is_asserted(text: str, start: int, end: int) -> bool:
     after, following = (rest[: ending.end()], rest[ending.end() :]) if ending else (rest, "")
     return not (
         (_is_question(after) and not _YES.match(following))
+        or _COUNTERFACTUAL.match(before + text[start:end])
         or _is_framed(before)
         or _REJECTED_AFTER.match(after)
         or _REJECTED_NEXT.match(following)
@@ -150,13 +166,15 @@ def _is_question(after: str) -> bool:
 def _is_framed(before: str) -> bool:
     """Return whether the words before the statement report, doubt, deny or suppose it.
 
-    A comma or a conjunction between these words and the statement ends their effect: "I don't know why, but".
+    A comma, a conjunction or many words between them and the statement end their effect: "I don't know why, but".
     """
     if _OTHER_LANGUAGES.search(before) or _DENIED_DIRECTLY.search(before):
         return True
     reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))
     return reports or any(
-        not _CLAUSE_BREAK.search(before[one.end() :]) and not _is_denied_doubt(before, one)
+        len(before) - one.end() <= MOST_BETWEEN
+        and not _CLAUSE_BREAK.search(before[one.end() :])
+        and not _is_denied_doubt(before, one)
         for one in _DOUBTS.finditer(before)
     )
 

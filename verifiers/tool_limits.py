@@ -12,7 +12,7 @@ from bestofn.builders.formats.declared_tools import Declared
 from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import Tool
 
-_TOOLS = r"(?:tools?|functions?|apis?|plug-?ins?|capabilit(?:y|ies)|abilit(?:y|ies))"
+_TOOLS = r"(?:tools?|tool ?(?:box|kit|set)s?|functions?|apis?|plug-?ins?|capabilit(?:y|ies)|abilit(?:y|ies))"
 _OWN = r"(?:my|your|available|given|provided|offered|current|existing|these|at hand)"
 _SERVES = (
     r"(?:retrieve|support|answer|help|handle|provide|return|give|cover|include|allow|access|send|look|check|perform|do"
@@ -22,7 +22,10 @@ _CANNOT = (
     rf"(?:cannot|can't|can\snot|could\snot|couldn't|(?:do|does|did|will|would)(?:n't|\snot)|never)\s(?:\w+ly\s|be\s"
     rf"used\sto\s)?{_SERVES}"
 )
-_ONLY = r"(?:is|are)\sonly\s|(?:is|are)(?:n't|\snot)\s(?:able|designed|meant|suitable|intended|made|built|applicable)"
+_ONLY = (
+    rf"(?:is|are)\sonly\s|(?:can\s)?only\s{_SERVES}"
+    r"|(?:is|are)(?:n't|\snot)\s(?:able|designed|meant|suitable|intended|made|built|applicable)"
+)
 _NONE = regex(
     rf"\b(?:no|none\sof|neither\sof|not\sa\ssingle|not\sany)\s(?:(?!need|other)[\w-]+\s){{0,3}}?{_TOOLS}\b"
     r"(?!\s(?:calls?|use|is\s\w*\s?(?:needed|necessary|required)|are\s\w*\s?(?:needed|necessary|required)"
@@ -36,6 +39,7 @@ _OWN_CANNOT = regex(
     rf"|has|have|offers?|knows?|supports?)\s(?:no|only|none|nothing)\b))"
     rf"|\b(?:outside|beyond|not\s(?:within|in|part\sof|covered\sby|supported\sby|available\s(?:through|in|from|with|via))"
     rf"|exceeds?)\s(?:[\w-]+\s){{0,6}}?(?:{_OWN}\s(?:\w+\s){{0,2}}?{_TOOLS}|what\s(?:my|these|the)\s{_TOOLS})\b"
+    rf"|\bnothing\s(?:in|among|within)\s(?:{_OWN}|the)\s(?:\w+\s)?{_TOOLS}\b"
     rf"|\b(?:the\s)?only\s(?:\w+\s)?{_TOOLS}\s(?:that\s)?(?:i|we)\s(?:have|was|were|can)\b"
     rf"|\b(?:lack|miss|missing|without)\s(?:an?|any|the)\s(?:\w+\s)?{_TOOLS}\s(?:to|for|that|which)\b"
     rf"|\b(?:cannot|can't|can\snot|unable\sto|not\sable\sto)\s[^.!?]{{1,60}}?\b(?:with|using|through|via|by)\s(?:the|my|any"
@@ -44,7 +48,7 @@ _OWN_CANNOT = regex(
 )
 _NAMED_CANNOT = (
     rf"(?:\bNAME\b\W{{0,3}}(?:tool|function|api)?\s?(?:{_CANNOT}\b|{_ONLY}|lacks\b|(?:gives|returns|provides|has|offers"
-    r"|knows|supports)\s(?:no|only|none|nothing)\b)|\b(?:only|just)\s(?:have|has|offers?|a|the|is)\s(?:\w+\s)?`?NAME\b)"
+    r"|knows|supports)\s(?:no|only|none|nothing)\b)|\bnot\s(?:something|a\sthing)\s(?:that\s)?`?NAME\b|\b(?:only|just)\s(?:have|has|offers?|a|the|is)\s(?:\w+\s)?`?NAME\b)"
 )
 _NEEDS_NONE = regex(r"\b(?:no|not|n't)\s(?:\w+\s){0,2}?(?:need|necessary|required|require)\w*", re.I)
 

@@ -51,6 +51,14 @@ NOT_ASSERTED = [
     "It cannot be that {x}.",
     "There is no evidence that {x}.",
     "Contrary to the claim that {x}, it is not.",
+    "According to a rumour {x}.",
+    "Only a fool would say {x}.",
+    "Nothing suggests that {x}.",
+    "{x}, said the parrot.",
+    "It was believed that {x}.",
+    "It is rumoured that {x}.",
+    "My colleague insists {x}.",
+    "Hardly anyone thinks {x}.",
     "Dudo que {x}.",
     "Ich bezweifle, dass {x}.",
 ]
@@ -132,6 +140,11 @@ def test_each_verifier_takes_an_asserted_answer(frame: str) -> None:
     assert short(frame.format(x="the answer is Oslo")) == "pass"
 
 
+def test_a_clause_with_its_own_verb_does_not_suppose_the_value_after_it() -> None:
+    text = r"The number of ways to sit down if all members of a party sit next to each other is \boxed{42}."
+    assert judge("42", text).outcome == "pass"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -155,6 +168,14 @@ def test_a_value_that_is_denied_or_asked_is_no_answer(text: str) -> None:
         "A: Paris is wrong. B wrong. C correct. D wrong.",
         "A: no. B: no. C: yes. D: no.",
         "A ✗ B ✗ C ✓ D ✗",
+        "C or not C, that is the question.",
+        "Only a fool would answer C.",
+        "Do not answer C.",
+        "C is the least likely option.",
+        "C is almost correct.",
+        "The second best answer is C.",
+        "Had the question asked for size, the answer would be C.",
+        "The answer would be C if the city were larger.",
         "我不认为答案是C。",
         "答案是C吗？",
     ],

@@ -84,6 +84,9 @@ def test_decisions_in_dialogues(check: object, messages: tuple | str, outcome: s
         "No available tool answers this question.",
         "That information is not available through my tools.",
         "I only have weather, so this is not possible for me.",
+        "There's nothing in my toolbox for flights.",
+        "My functions only cover places.",
+        "Booking is not something that weather supports.",
     ],
 )
 def test_an_answer_that_names_the_limits_of_its_tools_declines(text: str) -> None:

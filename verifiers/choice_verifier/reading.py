@@ -46,10 +46,12 @@ _GOES_ON = regex(
 _QUOTES = regex(r"""["'‘“「]([A-Za-z])["'’”」]""")
 _SUBJECT = regex(r"\s+(?:is|was|isn't|has|does|doesn't|would|cannot|can't|can|refers|describes)\b")  # "B, C is wrong"
 _ANOTHER = regex(r"(?:\band\b|&|和)\s*(?:[Oo]ption\s+)?\(?[A-Z](?:[).:]|\s*$)")  # "A) Rome and C) Oslo"
+_OR_NOT = regex(r"\s+or not\b", re.IGNORECASE)  # "B or not B"
 _CLAUSE_END = regex(r"\n|[。；!]|\.(?=\s|$)|\.(?=[A-Z][a-z])")
 _AFTER_TEXT = regex(r"\s*(?:$|[,;:(\[—–]|[-]\s|\.|\b(?:because|since|as|which|is|are|due|based|option|因为|,)\b)")
 _NO_OPTION = regex(
-    r"^(?:that\s+)?(?:none|neither(?! \(?[A-Z]\b)|no (?:correct|valid|right|suitable)? ?(?:option|answer|choice)"
+    r"^(?:that\s+)?(?:none(?! (?:but|except|other than)\b)|neither(?! \(?[A-Z]\b)"
+    r"|no (?:correct|valid|right|suitable)? ?(?:option|answer|choice)"
     r"|(?:is\s+)?not (?:listed|given|provided|among|in the (?:options|list)))\b"
     r"|\b(?:none of (?:the|these)|not (?:listed )?among the (?:given |provided |listed )?(?:options|choices|answers))\b"
     r"|^(?:无|没有)(?:正确)?(?:的)?(?:答案|选项|解)?$|(?:无|没有)[^,。;]{0,8}(?:正确|符合|合适)[^,。;]{0,4}(?:答案|选项)"
@@ -143,7 +145,7 @@ def _named_by_letter(statement: str, options: Sequence[str]) -> Choice | None:
     rest = statement[end:]
     if len(letters) == 1 and _names_other_text(letters[0], rest, options):
         form = "contradiction"
-    if len(letters) == 1 and _ANOTHER.search(_clause(rest)):
+    if len(letters) == 1 and (_ANOTHER.search(_clause(rest)) or _OR_NOT.match(rest)):
         form = "doubt"
     return Choice(frozenset(letters), form, statement[start:end].strip())
 

@@ -59,6 +59,7 @@ _QUOTED = regex(
     r"|(?:some|one|you|people|they) (?:people |students )?(?:might|may|could|would)"
     r"|not mean|incorrect(?:ly)?|wrong(?:ly)?|at first|initial(?:ly)?|first thought|first guess"
     r"|if|suppose|assum\w+|whether|unless)\b[^.\n,;]*$"
+    r"|\b(?:second|third|fourth|next|least|almost|nearly)[\s-]+$"
     r"|(?:不|勿|别|未|如果|假如|若|误)[^。,;\n]{0,6}$",
     re.IGNORECASE,
 )
@@ -105,6 +106,7 @@ _REASON = regex(r"\b(?:because|since|as|while|whereas)\b|因为|由于|,\s*选�
 _REJECTED = regex(
     r"\b(?:is|are|was)\s+(?:\w+\s+)?(?:wrong|incorrect|false|not|distractor|trap)\b|isn't|错"
     r"|\b(?:correct|right|true|best) (?:one|answer|choice|option) is\b"
+    r"|\b(?:is|are|was|were)\s+(?:an?\s+|the\s+)?(?:least|second|third|almost|nearly|not|worst|poor|bad|weak|unlikely|hardly|tempting)\b"
     r"|[✗✘❌]|^\W*[A-Z]\W+(?:no|wrong|false|incorrect)\b(?! doubt)",
     re.IGNORECASE,
 )
@@ -115,7 +117,8 @@ _CAPITAL = regex(r"(?<![A-Za-z'’-])([B-Z])(?![A-Za-z'’-])")
 _SAYS_RIGHT = regex(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
 _SAYS_SO = regex(r"\s+(?:is|are)\s+(?:\w+\s+){0,2}?(?:correct|right|true|best)(?:\s+(?:answer|option|choice|one))?\b")
 _DENIED = regex(
-    r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor|except|but|although|though|while|unlike"
+    r"\b(?:almost|nearly|partly|partially|hardly|least"
+    r"|not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor|except|but|although|though|while|unlike"
     r"|distractor)\b|不|错|排除|没有|误",
     re.IGNORECASE,
 )
@@ -333,7 +336,9 @@ def _closing(text: str, options: Sequence[str]) -> Statement | None:
         return Statement(choice, "closing sentence", last) if _is_asserted(last, 0, choice, options) else None
     cues = list(_WEAK_CUE.finditer(last))
     letters = {next(group for group in match.groups() if group) for match in cues}
-    if len(letters) != 1 or not all(is_asserted(last, match.start(), match.end()) for match in cues):
+    if len(letters) != 1 or not all(
+        is_asserted(last, match.start(match.lastindex or 0), match.end()) for match in cues
+    ):
         return None
     letter = letters.pop()
     return Statement(Choice(frozenset({ord(letter) - ord("A")}), "letter", last), "closing sentence", last)

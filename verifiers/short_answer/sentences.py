@@ -89,6 +89,25 @@ _REJECTED = regex(
     re.I,
 )
 _USED_TO = regex(r"\b(?:used to|formerly|previously|no longer)\b", re.I)
+_NO_LONGER = regex(r"\b(?:used to be|was (?:once|formerly|previously))\s+(?:the\s+)?[\"'(]*$", re.I)
+_PAST = frozenset(
+    [
+        "was",
+        "were",
+        "did",
+        "had",
+        "formerly",
+        "former",
+        "previous",
+        "previously",
+        "old",
+        "original",
+        "originally",
+        "used",
+        "once",
+    ]
+)
+"""Words of a question that asks about the past."""
 _UNTIL = regex(r"['\")\]]*\s+(?:was|were)\b[^.;\n]*\b(?:until|up to|from \d+ to)\b")
 _CONTRAST = regex(r"\b(?:but|others|now|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
 _QUOTED = regex(r'"[^"\n]{1,100}"')
@@ -220,6 +239,8 @@ class Sentences:
         if _BELIEF_AFTER.match(after) or _REJECTED.search(after):
             return "doubtful"
         if _UNTIL.match(after) and _CONTRAST.search(after):
+            return "doubtful"
+        if _NO_LONGER.search(before) and not _PAST & self.question:
             return "doubtful"
         if _USED_TO.search(before) and _CONTRAST.search(after):
             return "doubtful"

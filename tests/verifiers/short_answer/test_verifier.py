@@ -156,6 +156,7 @@ def test_an_asserted_answer_passes(answer: str) -> None:
         "The answer is Graz, not Vienna.",
         "My first thought was Vienna. However, it is Graz.",
         "New Vienna",
+        "It used to be Vienna.",
         "Graz is larger than Vienna.",
     ],
 )
