@@ -82,7 +82,7 @@ def show(journal: Journal, provider: str) -> None:
     held = holdings(journal)
     if held and not any(provider in holding.provider for holding in held):
         names = ", ".join(repr(holding.provider) for holding in held)
-        print(f"  no provider contains {provider!r}; the journal has {names}")
+        print(f"  the journal has no provider whose name contains {provider!r}; it has {names}")
     for holding in held:
         if provider in holding.provider:
             print(

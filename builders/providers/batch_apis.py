@@ -161,7 +161,7 @@ class OpenAIBatches(SdkBatches):
             enqueued = RateLimitError(message) if TOKEN_LIMIT.search(reason) else None
             return BatchResult(refusal=enqueued or error_of_status(400, reason, message))
         if job.status not in ("completed", "expired", "cancelled"):
-            raise ValueError(f"the status is {job.status!r}; expected completed, expired or cancelled")
+            raise ValueError(f"the status of the batch job is {job.status!r}; expected completed, expired or cancelled")
         files = [await self._content(job.output_file_id)] if job.output_file_id else []
         try:
             files += [await self._content(job.error_file_id)] if job.error_file_id else []
@@ -210,7 +210,9 @@ class AnthropicBatches(SdkBatches):
         if job.processing_status in ("in_progress", "canceling"):
             return InProgress()  # this service counts the results only at the end
         if job.processing_status != "ended":
-            raise ValueError(f"the status is {job.processing_status!r}; expected in_progress, canceling or ended")
+            raise ValueError(
+                f"the status of the batch job is {job.processing_status!r}; expected in_progress, canceling or ended"
+            )
         path = f"/v1/messages/batches/{batch}/results"
         return self.result(_plain(await self._client.get(path, cast_to=httpx2.Response)))
 
@@ -238,12 +240,12 @@ async def _jobs(page: AsyncCursorPage[Batch] | AsyncPage[MessageBatch]) -> Async
         if not one.has_more:
             return
         if one.data and not one.has_next_page():
-            raise ValueError("the service reports further batch jobs, but not the page that lists them")
+            raise ValueError("the service reports more batch jobs, but not the id of the next page of its list")
 
 
 def _id(created: Job | FileObject) -> str:
     if not isinstance(created.id, str):
-        raise TypeError(f"the id is {created.id!r}; expected a text")
+        raise TypeError(f"the id of a created file or batch job is {created.id!r}; expected a text")
     return created.id
 
 

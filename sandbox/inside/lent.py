@@ -88,7 +88,7 @@ class Lent:
             return _AWAITING[op](self, target)
         is_class = isinstance(target, type)
         if is_class and not (is_of_tests(target) or is_error_of_tests(target)):
-            raise TypeError("the strict run does not lend this class")
+            raise TypeError("in a strict run, the program cannot use this class of the tests")
         if op == "call" and is_class:
             return target(*args, **message["kwargs"])
         if op == "special" and not is_class and name in _LENT_SPECIAL:
@@ -110,7 +110,7 @@ class Lent:
         """
         is_own = getattr(value, "__self__", None) is target or getattr(value, "__module__", "") in _OWN_MODULES
         if callable(value) and not is_own and self.form(value) is None:
-            raise TypeError("the strict run does not lend this attribute of an object of the tests")
+            raise TypeError("in a strict run, the program cannot use this attribute of an object of the tests")
         return value
 
     def start(self, coroutine: Value) -> bool:
@@ -179,4 +179,6 @@ def _refuse(target: object, name: str, op: str) -> None:
     private = name.startswith("__") or (name.startswith("_") and not is_of_tests(kind))
     is_data = (is_of_tests(kind) or kind is types.SimpleNamespace) and not callable(getattr(kind, name, None))
     if private or (op != "get" and not is_data) or (is_mock(target) and name in _OF_A_MOCK):
-        raise AttributeError(f"the strict run does not lend the attribute {name!r}")
+        raise AttributeError(
+            f"in a strict run, the program cannot use the attribute {name!r} of an object of the tests"
+        )

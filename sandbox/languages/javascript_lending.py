@@ -79,7 +79,7 @@ class Lending extends Peer {
     check(typeof name === 'string');
     const isData = typeof of !== 'function' || name === 'name' || name === 'length';
     if (HIDDEN.test(name) || (!isData && (records.has(of) || !own.call(of, name)))) {
-      throw new TypeError(`the strict run does not lend the attribute ${name}`);
+      throw new TypeError(`in a strict run, the program cannot use the attribute ${name} of an object of the tests`);
     }
   }
   allowChange(of, name) {

@@ -193,7 +193,7 @@ def city_named(text: str) -> City:
     """
     city = find_city(text)
     if city is None:
-        raise ToolFailure("not_found", f"there is no place {text!r}")
+        raise ToolFailure("not_found", f"no city with the name or airport code {text!r} is known")
     return city
 
 
@@ -215,7 +215,7 @@ def country_named(text: str) -> Country:
     for country in COUNTRIES.values():
         if country.code == code or plain(country.name) == name:
             return country
-    raise ToolFailure("not_found", f"there is no country {text!r} here")
+    raise ToolFailure("not_found", f"no country with the name or ISO code {text!r} is known")
 
 
 def distance_km(a: City, b: City) -> float:

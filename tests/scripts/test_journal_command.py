@@ -109,7 +109,10 @@ def test_help(capsys) -> None:
 
 def test_words_that_select_nothing_are_answered(run, capsys) -> None:
     main([str(run), "provider=opnai"])
-    assert "no provider contains 'opnai'; the journal has 'scripted dear', 'scripted cheap'" in capsys.readouterr().out
+    assert (
+        "the journal has no provider whose name contains 'opnai'; it has 'scripted dear', 'scripted cheap'"
+        in capsys.readouterr().out
+    )
     for word in ("older_than=3d", "--dry-run"):
         with pytest.raises(SystemExit):
             main([str(run), word])

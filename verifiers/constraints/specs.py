@@ -103,7 +103,7 @@ def _of_columns(ids: Sequence[str], arguments: object, language: str) -> list[Co
     given = [{}] * len(ids) if arguments is None else arguments
     given = [given] if isinstance(given, Mapping) else given
     if not isinstance(given, Sequence) or len(given) != len(ids):
-        raise SpecError(f"there are {len(ids)} ids of constraints, but the arguments are {given!r:.80}")
+        raise SpecError(f"{len(ids)} constraints have the arguments {given!r:.80}; expected one object per constraint")
     return [_named(name, one or {}, language) for name, one in zip(ids, given, strict=True)]
 
 

@@ -93,7 +93,9 @@ def interactions(world: World, drugs: list[str]) -> Result:
     names = list(dict.fromkeys(plain(drug) for drug in drugs))
     unknown = [drug for drug in names if drug not in _DRUGS]
     if unknown:
-        raise ToolFailure("not_found", f"there is no medicine {unknown[0]!r} here")
+        raise ToolFailure(
+            "not_found", f"there is no medicine {unknown[0]!r}; expected names among {', '.join(sorted(_DRUGS))}"
+        )
     if len(names) < 2:
         raise ToolFailure("invalid", "at least two medicines are needed")
     effects = []

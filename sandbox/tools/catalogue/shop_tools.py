@@ -256,7 +256,11 @@ def place_order(world: World, address_id: str, payment_id: str) -> Result:
     The addresses are ADR-1 and ADR-2. The payment methods are PAY-1 and PAY-2.
     """
     if address_id not in _ADDRESSES or payment_id not in _PAYMENTS:
-        raise ToolFailure("not_found", f"there is no address {address_id!r} or no payment {payment_id!r}")
+        raise ToolFailure(
+            "not_found",
+            f"address_id is {address_id!r} and payment_id is {payment_id!r}; expected "
+            f"{' or '.join(_ADDRESSES)}, and {' or '.join(_PAYMENTS)}",
+        )
     cart = _view(world)
     if not cart["items"]:
         raise ToolFailure("conflict", "the cart is empty")

@@ -22,6 +22,7 @@ _LEAGUES = {
     "MLB": ("baseball", ("Yankees/New York", "Red Sox/Boston", "Dodgers/Los Angeles", "Cubs/Chicago")),
     "NHL": ("hockey", ("Bruins/Boston", "Rangers/New York", "Maple Leafs/Toronto", "Oilers/Edmonton")),
 }  # fmt: skip
+_SPORTS = sorted({sport for sport, _ in _LEAGUES.values()})
 _PLAYERS = {
     "Lionel Messi": ("football", "forward", 1987, "Argentina"),
     "Cristiano Ronaldo": ("football", "forward", 1985, "Portugal"),
@@ -79,7 +80,7 @@ def live_scores(world: World, sport: str) -> Result:
     kind = {"soccer": "football", "ice hockey": "hockey"}.get(plain(sport), plain(sport))
     leagues = [league for league, (played, _) in _LEAGUES.items() if played == kind]
     if not leagues:
-        raise ToolFailure("not_found", f"there is no sport {sport!r} here")
+        raise ToolFailure("not_found", f"there is no sport {sport!r}; expected one of {', '.join(_SPORTS)}")
     games = []
     for league in leagues:
         chance = world.chance("today", league)
