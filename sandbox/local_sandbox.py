@@ -56,8 +56,9 @@ class LocalSandbox(PooledSandbox):
     """Executes programs in boxes that it creates itself. Requires Linux 5.13 or newer.
 
     Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
-    protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the maximum number of
-    boxes; None means one per processor. ``box_memory_mb`` limits all processes of one program together.
+    protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the number of
+    programs at once; None means one per processor. There may be twice as many boxes. ``box_memory_mb`` limits all
+    processes of one program together.
     """
 
     unavailable = ""

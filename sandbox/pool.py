@@ -1,5 +1,8 @@
 """A pool of boxes. It opens a new box when no box is free, and closes each box that cannot be used again.
 
+After a program, a box needs about a millisecond to get ready for the next one, and with Node much longer. Therefore a
+pool that executes many programs opens as many spare boxes as it executes programs at once.
+
 ``LocalSandbox`` and ``DockerSandbox`` execute their programs in a pool.
 """
 
@@ -22,6 +25,7 @@ log = logging.getLogger(__name__)
 
 RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # waits before retries if no box starts; a Docker engine restarts within this time
 REPEATED = " It is replaced, and the program runs once more."
+RUNS_BEFORE_SPARES = 50  # a pool that has executed fewer programs opens no spare boxes, because opening one takes time
 ENOUGH_TIMEOUTS = 1  # after this many timeouts, the other inputs are not run, because they would probably time out too
 
 _DECODERS = 2  # worker processes for long results; they start when they are needed
@@ -30,15 +34,19 @@ _DECODER_CPU_S = 20.0
 
 
 class Pool:
-    """Manages at most ``workers`` boxes. ``open_box`` opens one of them.
+    """Executes at most ``workers`` programs at once. ``open_box`` opens one of the boxes.
 
-    A box executes one program at a time, and is replaced after ``runs_per_box`` programs.
+    There are at most twice as many boxes. A box executes one program at a time, and is replaced after ``runs_per_box``
+    programs.
     """
 
     def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
         self._open_box = open_box
         self._runs_per_box = runs_per_box
         self._free = asyncio.Semaphore(workers)
+        self._most_boxes = 2 * workers
+        self._runs = 0
+        self._spare: asyncio.Task[None] | None = None  # which opens a spare box
         self._idle: list[Box] = []
         self._all: set[Box] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -53,6 +61,9 @@ class Pool:
 
     async def close(self) -> None:
         """Close all boxes, and wait until they are closed."""
+        self._most_boxes = 0
+        if self._spare is not None:
+            self._spare.cancel()
         boxes, self._all, self._idle = list(self._all), set(), []
         closing = (*self._tasks, *(self._retire(box) for box in boxes), self.decoders.__aexit__())
         for result in await asyncio.gather(*closing, return_exceptions=True):
@@ -122,8 +133,9 @@ class Pool:
         if new and self._idle:
             self._close_later(self._idle.pop())
         elif self._idle:
-            # A box whose waiting child has the same language does not need to fork a new child.
-            box = next((box for box in self._idle if box.language == language), self._idle[-1])
+            # The waiting child of a box has the language of the last program; a new box has no such child. Of several
+            # boxes, the first one has had the most time to get ready.
+            box = next((box for box in self._idle if box.language in (language, "")), self._idle[-1])
             self._idle.remove(box)
             return box
         box = await self._open_with_retries()
@@ -139,12 +151,35 @@ class Pool:
                 await asyncio.sleep(wait_s)
         return await self._open_box()
 
+    def _open_spare_later(self) -> None:
+        """Open a spare box in the background, if the pool has executed many programs and has too few boxes."""
+        is_opening = self._spare is not None and not self._spare.done()
+        if self._runs >= RUNS_BEFORE_SPARES and len(self._all) < self._most_boxes and not is_opening:
+            self._spare = asyncio.ensure_future(self._open_spare())
+            self._tasks.add(self._spare)
+            self._spare.add_done_callback(self._tasks.discard)
+
+    async def _open_spare(self) -> None:
+        try:
+            box = await self._open_box()
+        except SandboxError as error:
+            log.info("The sandbox continues without a further spare box: %s.", error)
+            self._most_boxes = len(self._all)
+            return
+        if len(self._all) < self._most_boxes:
+            self._all.add(box)
+            self._idle.insert(0, box)
+        else:  # the pool was closed, or opened another box meanwhile
+            await self._retire(box)
+
     def _return(self, box: Box) -> None:
         """Keep the box for the next program. If it is unfit or reached ``runs_per_box``, close it in the background."""
         if box.fit and box.runs < self._runs_per_box:
             self._idle.append(box)
         else:
             self._close_later(box)
+        self._runs += 1
+        self._open_spare_later()
 
     def _close_later(self, box: Box) -> None:
         self._all.discard(box)

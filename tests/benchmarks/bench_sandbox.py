@@ -68,7 +68,6 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
         }
         others = {name: {f"bare {Path(command[0]).name}": bare(*command)} for name, command in BARE.items()}
         backends: dict[str, Any] = {}
-        boxes: list[psutil.Process] = []
         for name, kind in (("docker", DockerSandbox), ("local", LocalSandbox)):
             if name in wanted:
                 try:
@@ -80,11 +79,11 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
             for language, timed in others.items():
                 timed[name] = running(sandbox, Program(language, SOURCES[language]))
         for once in ways.values():
-            await two_at_a_time(once, 20)  # now both boxes of each backend run
-        boxes += [process for sandbox in backends.values() for process in supervisors(sandbox)]
-        await compare("python", ways, rounds, boxes)
+            await two_at_a_time(once, 80)  # enough for the spare boxes of each backend to open
+        sandboxes = list(backends.values())
+        await compare("python", ways, rounds, sandboxes)
         for language, timed in others.items():
-            await compare(language, timed, max(10, rounds // 10), boxes)
+            await compare(language, timed, max(10, rounds // 10), sandboxes)
         for name, sandbox in backends.items():
             for language in VERDICTS:
                 await compare_verdicts(name, sandbox, language, max(10, rounds // 10))
@@ -112,7 +111,7 @@ def processor_s(boxes: Sequence[psutil.Process]) -> float:
     return sum(sum(process.cpu_times()[:4]) for process in (psutil.Process(), *boxes))
 
 
-async def compare(title: str, ways: dict[str, Once], rounds: int, boxes: Sequence[psutil.Process]) -> None:
+async def compare(title: str, ways: dict[str, Once], rounds: int, sandboxes: Sequence[Any]) -> None:
     """Measure each of ``ways`` for ``rounds`` rounds, in turn, and print the figures.
 
     Then measure the runs per second with two runs at a time, in ten turns.
@@ -128,6 +127,7 @@ async def compare(title: str, ways: dict[str, Once], rounds: int, boxes: Sequenc
             await once()
             singles[name].append(time.perf_counter() - begun)
     share = max(2, rounds // 10)
+    boxes = [process for sandbox in sandboxes for process in supervisors(sandbox)]
     for _ in range(10):
         for name, once in ways.items():
             begun, before = time.perf_counter(), processor_s(boxes)

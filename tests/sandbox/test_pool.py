@@ -178,10 +178,50 @@ def test_an_engine_that_comes_back_costs_no_run(monkeypatch: pytest.MonkeyPatch)
     assert asyncio.run(run()) == OK
 
 
-def test_there_are_never_more_boxes_than_workers() -> None:
+def test_few_programs_need_no_more_boxes_than_workers() -> None:
     results, opened = pooled([[], [], []], times(20), workers=2)
     assert len(results) == 20
     assert len(opened) == 2
+
+
+def test_a_busy_pool_opens_a_spare_box_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bestofn.sandbox.pool, "RUNS_BEFORE_SPARES", 10)
+    results, opened = pooled([[]] * 9, times(60), workers=2)
+    assert len(results) == 60
+    assert len(opened) == 4
+    assert all(box.runs > 1 and box.closed for box in opened)
+
+
+def test_a_pool_without_spare_boxes_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bestofn.sandbox.pool, "RUNS_BEFORE_SPARES", 10)
+    results, opened = pooled([[]], times(60))
+    assert [result.status for result in results] == ["ok"] * 60
+    assert [box.runs for box in opened] == [60]
+
+
+def test_a_spare_box_that_is_being_opened_is_cancelled_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bestofn.sandbox.pool, "RUNS_BEFORE_SPARES", 1)
+    opened: list[ScriptedBox] = []
+    cancelled: list[bool] = []
+
+    async def open_box() -> ScriptedBox:
+        if not opened:
+            return ScriptedBox([], opened)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.append(True)
+        raise AssertionError
+
+    async def run() -> None:
+        pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]
+        await pool.run(Program("python", "pass"))
+        await pool.run(Program("python", "pass"))
+        await pool.close()
+
+    asyncio.run(run())
+    assert cancelled == [True]
+    assert [box.closed for box in opened] == [True]
 
 
 def test_a_waiting_box_of_the_same_language_is_preferred() -> None:
