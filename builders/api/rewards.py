@@ -76,7 +76,7 @@ def grpo_reward(kind: str = AUTO, answer: str = "solution", *, workers: int = 0,
     """Return a reward function for TRL's ``GRPOTrainer`` that verifies completions against the column ``answer``.
 
     ``workers`` is the number of worker processes; 0 verifies in this process. ``settings`` are settings of the
-    verifier, and ``sandbox``.
+    verifier; the setting ``sandbox`` is also accepted.
     """
     return VerifierReward(kind, answer, workers=workers, **settings)
 
