@@ -107,7 +107,7 @@ def _explain(outcome: Outcome, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _right_refusal(verdicts: Sequence[Verdict]) -> JsonObject:
-    """Return ``detail["refusal"]`` of a part whose verdict calls the refusal right; {} if there is no such part."""
+    """Return ``detail["refusal"]`` of the first verdict in which a refusal is the right answer; {} if there is none."""
     refusals = (verdict.detail.get("refusal") or {} for verdict in verdicts)
     return next((refusal for refusal in refusals if refusal.get("right")), {})
 

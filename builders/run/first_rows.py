@@ -133,13 +133,15 @@ def samples_one_model(generate: Generate) -> bool:
 class FirstRows:
     """Checks the first queries of each split. ``verifier`` is None if the run has no stage ``verify``.
 
-    ``say`` gets the facts, such as the first prompt next to its reference. If only some splits cannot be verified, a
-    warning is logged before these splits are sampled.
+    ``say`` is called with one line of text per result, such as the first prompt with its reference. If only some splits
+    cannot be verified, a warning is logged before these splits are sampled.
 
-    Raises ``ConfigError`` if no query of the first shard can be verified, unless ``verify_nothing`` is set or
-    ``pairing`` can pair unverified answers. Raises ``ConfigError`` also if ``pairing`` needs two models and the run
-    samples from one. The same error is raised if answers are read from the dataset and no query of the first shard has
-    an answer.
+    Raises ``ConfigError`` in three cases:
+
+    - No query of the first shard can be verified, ``verify_nothing`` is not set, and
+      ``pairing`` cannot pair unverified answers.
+    - ``pairing`` needs two models, and the run samples from one.
+    - Answers are read from the dataset, and no query of the first shard has an answer.
     """
 
     def __init__(

@@ -304,8 +304,8 @@ def shards(source: Source, size: int, most: int | None = None) -> Iterator[tuple
 def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[tuple[int, list[Query]]]:
     """Yield the shards of the run, or of the first queries of a preview. Checks the first queries of each split.
 
-    ``say`` gets the facts about the first queries, and the estimate of their cost. Raises ``ConfigError`` if their
-    answers cannot be verified (see ``FirstRows``).
+    ``say`` is called with the results of these checks, and with the estimate of the cost. Raises ``ConfigError`` if the
+    first queries cannot be verified (see ``FirstRows``).
     """
     first_rows = FirstRows(
         run.source,

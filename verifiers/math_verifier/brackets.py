@@ -1,4 +1,4 @@
-"""Parses brackets, sets, absolute values and matrices. ``atoms.Atoms`` extends this class."""
+"""Parses brackets, sets, absolute values and matrices. The class ``atoms.Atoms`` extends ``Brackets``."""
 
 from __future__ import annotations
 
