@@ -49,7 +49,7 @@ def mentions(text: Text, spelling: Sequence[str]) -> list[Mention]:
 def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
     """Return the places where all content words of ``spelling`` are close together, in any order.
 
-    A spelling of numbers only has no such places, because the order of numbers counts: 2-3 is not 3-2.
+    If ``spelling`` contains only numbers, the result is [], because the order of numbers counts: 2-3 is not 3-2.
     """
     wanted = dict.fromkeys(form for form in spelling if form not in FUNCTION_WORDS)
     if all(form.isdigit() for form in wanted):
