@@ -66,6 +66,8 @@ _DOUBTS = regex(
     r"(?:(?:say|answer|claim|think|believe|guess|argue)\b|(?:pick|choose)(?=\W*(?:\w+\W+)?$))"
     r"|\b(?:nothing|nobody|no one|hardly any\w*|scarcely any\w*|few) (?:\w+ )?(?:suggest|show|prove|indicate|say|think"
     r"|believe|support|impl|claim|agree)\w*\b"
+    r"|\b(?:I|we)(?: was| were| have|['’]ve| had)?(?: been)? (?:told|heard|hear|informed)\b"
+    r"|\btempted to\b|\bwish(?:es|ed)?\b|\bdream\w*"
     r"|\bwas (?:\w+ )?(?:believed|thought|assumed|supposed)(?: to be| that)\b"
     r"|\b(?:is|was|were|been) (?:\w+ )?(?:alleged|rumou?red|claimed)\b"
     r"|\b(?:do not|don['’]t|never|please do not) (?:\w+ly )?(?:answer|choose|pick|select|write|take)\b"
@@ -82,6 +84,19 @@ _OTHER_LANGUAGES = regex(
     r"|(?:不认为|不觉得|不相信|怀疑|否认|是否|难道|(?:有人|学生|同学|老师|他|她|他们)[^。,;\n]{0,3}(?:说|认为|觉得))[^。,;\n]{0,12}$",
     re.I,
 )
+_TASK = regex(
+    r"^\W*(?:please\s+)?(?:prove|explain|verify|justify|demonstrate|check|confirm|discuss|decide|determine|show)\b"
+    r"[^,;:]{0,20}\b(?:that|why|whether|if)\b[^,;:]{0,40}$",
+    re.I,
+)
+"""The start of a sentence that asks the reader for something: "Prove that"."""
+_OTHER_ANSWER = regex(
+    r"\b(?:wrong|incorrect|false|previous|earlier|former|prior|old|initial|worst|second(?:[ -]best)?|next(?:[ -]best)?"
+    r"|least likely|almost|nearly|(?:student|user|pupil)['’]s)\s+(?:(?:answer|option|choice|guess|result|one|letter)\s*"
+    r"(?:is|was|:|=)?[\s*$\\(\[]*)?$",
+    re.I,
+)
+"""Words before an answer that is not the right or the last one: "the wrong answer is"."""
 _DENIED_DIRECTLY = regex(
     r"(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?[\s$*\\(\[]*$|\bcannot be[\s$*\\(\[]*$", re.I
 )
@@ -102,11 +117,13 @@ _REJECTED_AFTER = regex(
     rf"|{_CLOSED},? (?:or so )?{_PERSON} {_SAYS}\b"
     rf"|{_CLOSED},? (?:says?|said|claim(?:s|ed)|insist(?:s|ed)|thinks|thought|cried|repl(?:ies|ied))"
     r" (?:an?|the|my|his|her|their|he|she|they|some \w+|[A-Z]\w+)\b"
-    rf"|{_CLOSED}\s+if\b[^.!?\n]*\b(?:were|had|was)\b"
+    rf"|{_CLOSED}\s+(?:only\s+)?(?:if|unless|provided that)\b(?! (?:I|we|you)\b)"
+    rf"|{_CLOSED},? (?:wrongly|falsely|mistakenly|incorrectly)\b"
+    rf"|{_CLOSED},? which (?:makes no sense|can(?:not|['’]t) be|contradicts)\b"
     rf"|{_CLOSED},? according to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b"
     rf"|{_CLOSED},? but (?:\w+ )?\w+(?: is| was|'s|'re| are)(?: \w+ly)? {_FALSE}\b"
     rf"|{_CLOSED},? but I (?:disagree|doubt|do(?:n['’]t| not) (?:agree|think so|believe))"
-    rf"|{_CLOSED}\s?(?:,|—|–|-+|\.\.\.)\s?not\W*$",
+    rf"|{_CLOSED}\s?(?:,|—|–|-+|\.\.\.)\s?(?:not|no|wrong|false)\W*$",
     re.I,
 )
 _REJECTED_NEXT = regex(
@@ -115,7 +132,8 @@ _REJECTED_NEXT = regex(
     r" (?:claim|statement|idea|answer|argument|reasoning|belief|student|textbook))(?:(?: is|'s| was|'re| are| were"
     r"| sounds| seems| must be)(?: \w+ly| just| simply| of course| all| an?| the| complete| plain| utter)* "
     rf"{_FALSE}| can(?:not|'t) be (?:right|true|correct|so))(?=\W*$|[.,;!?\n]| (?:because|since|as|and|about)\b)"
-    r"|(?:not (?:really|at all|so fast|true|correct|quite|exactly)|(?:just )?kidding|wrong|false|nope|no|nonsense)"
+    r"|(?:not (?:really|at all|so fast|true|correct|quite|exactly)|(?:just )?kidding|april fools?"
+    r"|wrong|false|nope|no|nonsense)"
     r"(?:[.!,—]|$)"
     r"|I (?:strongly |totally |completely )?(?:disagree|doubt it|can(?:not|'t) agree"
     r"|do(?:n['’]t| not) (?:agree|think so|believe (?:it|that|this|him|her|them)))\b)",
@@ -168,7 +186,7 @@ def _is_framed(before: str) -> bool:
 
     A comma, a conjunction or many words between them and the statement end their effect: "I don't know why, but".
     """
-    if _OTHER_LANGUAGES.search(before) or _DENIED_DIRECTLY.search(before):
+    if any(words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _TASK, _OTHER_ANSWER)):
         return True
     reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))
     return reports or any(

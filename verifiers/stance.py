@@ -178,7 +178,8 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
 def _without_result(answer: str, question: str, tools: Sequence[Tool]) -> Reading:
     """Return the stance of an answer in which ``_result`` found no result."""
     sentences = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()]
-    if asks_for_information(sentences) or ASKS.search(answer):
+    cannot = says_tools_cannot(sentences, tools)
+    if (asks_for_information(sentences) and not (cannot and "?" not in answer)) or ASKS.search(answer):
         return Reading("asks", "question")
     refusal = classify(answer, (), question)
     if refusal.is_refusal and refusal.refusal_type != "unclear":
@@ -187,7 +188,7 @@ def _without_result(answer: str, question: str, tools: Sequence[Tool]) -> Readin
         return Reading("flags", "flaw")
     if refusal.is_refusal:
         return Reading("asks", "question")
-    if says_tools_cannot(sentences, tools):
+    if cannot:
         is_short = len(sentences) <= _FEW
         return Reading("flags", "flaw") if is_short else Reading("hedges", "result with a flaw")
     if _FIGURE.search(answer[-_ENDING:]):

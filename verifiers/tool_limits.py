@@ -37,8 +37,11 @@ _OWN_CANNOT = regex(
     rf"\b(?:(?:{_OWN}\s(?:\w+\s){{0,2}}?{_TOOLS}|(?:the|this|that)\s(?:\w+\s){{0,2}}?tools?)(?:\s(?:that\s)?(?:i|we)"
     rf"\s(?:have|was|were|am|can)\s?(?:\w+\s?){{0,3}}?)?\s(?:{_CANNOT}\b|{_ONLY}|lacks?\b|(?:gives?|returns?|provides?"
     rf"|has|have|offers?|knows?|supports?)\s(?:no|only|none|nothing)\b))"
-    rf"|\b(?:outside|beyond|not\s(?:within|in|part\sof|covered\sby|supported\sby|available\s(?:through|in|from|with|via))"
+    rf"|\b(?:outside|beyond|out\sof\s(?:scope|reach)|not\s(?:within|in|part\sof|covered\sby|supported\sby|available\s(?:through|in|from|with|via))"
     rf"|exceeds?)\s(?:[\w-]+\s){{0,6}}?(?:{_OWN}\s(?:\w+\s){{0,2}}?{_TOOLS}|what\s(?:my|these|the)\s{_TOOLS})\b"
+    rf"|\b{_TOOLS}\s(?:that\s|which\s)?(?:i|we)\s(?:do(?:n't|\snot)|lack|can(?:not|'t))\b"
+    rf"|\b(?:an?|the)\s(?:\w+\s){{0,3}}?{_TOOLS}\b[^.!?]{{0,40}}\b(?:(?:is|are)(?:n't|\snot)\savailable|unavailable)\b"
+    rf"|\bmy\sonly\s(?:\w+\s)?{_TOOLS}\b"
     rf"|\bnothing\s(?:in|among|within)\s(?:{_OWN}|the)\s(?:\w+\s)?{_TOOLS}\b"
     rf"|\b(?:the\s)?only\s(?:\w+\s)?{_TOOLS}\s(?:that\s)?(?:i|we)\s(?:have|was|were|can)\b"
     rf"|\b(?:lack|miss|missing|without)\s(?:an?|any|the)\s(?:\w+\s)?{_TOOLS}\s(?:to|for|that|which)\b"
@@ -47,7 +50,7 @@ _OWN_CANNOT = regex(
     re.I,
 )
 _NAMED_CANNOT = (
-    rf"(?:\bNAME\b\W{{0,3}}(?:tool|function|api)?\s?(?:{_CANNOT}\b|{_ONLY}|lacks\b|(?:gives|returns|provides|has|offers"
+    rf"(?:\bNAME\b\W{{0,3}}(?:tool|function|api)?\s?(?:{_CANNOT}\b|(?:cannot|can't|can\snot)\s(?!be\b)\w+|{_ONLY}|lacks\b|(?:gives|returns|provides|has|offers"
     r"|knows|supports)\s(?:no|only|none|nothing)\b)|\bnot\s(?:something|a\sthing)\s(?:that\s)?`?NAME\b|\b(?:only|just)\s(?:have|has|offers?|a|the|is)\s(?:\w+\s)?`?NAME\b)"
 )
 _NEEDS_NONE = regex(r"\b(?:no|not|n't)\s(?:\w+\s){0,2}?(?:need|necessary|required|require)\w*", re.I)

@@ -86,6 +86,10 @@ def test_decisions_in_dialogues(check: object, messages: tuple | str, outcome: s
         "I only have weather, so this is not possible for me.",
         "There's nothing in my toolbox for flights.",
         "My functions only cover places.",
+        "This would require a tool which I do not have.",
+        "I would need a calendar tool for this, which is not available.",
+        "Out of scope for my tools.",
+        "My only tool is for places.",
         "Booking is not something that weather supports.",
     ],
 )

@@ -26,7 +26,7 @@ _DEGREE = (
 )
 _ADVERBS = (
     r"(?:\s+(?:therefore|thus|then|hence|clearly|most likely|likely|probably|indeed|definitely|simply|also"
-    r"|actually|now|still|most closely|closest to|given by|that|option))*"
+    r"|actually|in fact|now|still|most closely|closest to|given by|that|option))*"
 )
 _IS = r"(?:is|are|was|would be|will be|should be|must be|has to be|might be|could be|to be|:|=|-|–|→)"
 _CUE = regex(
@@ -59,7 +59,8 @@ _QUOTED = regex(
     r"|(?:some|one|you|people|they) (?:people |students )?(?:might|may|could|would)"
     r"|not mean|incorrect(?:ly)?|wrong(?:ly)?|at first|initial(?:ly)?|first thought|first guess"
     r"|if|suppose|assum\w+|whether|unless)\b[^.\n,;]*$"
-    r"|\b(?:second|third|fourth|next|least|almost|nearly)[\s-]+$"
+    r"|\b(?:second|third|fourth|next|least|almost|nearly|previous|earlier|former|prior|old)[\s-]+$"
+    r"|\b(?:vitamin|hepatitis|type|plan|point|section|figure|table)\s+$"
     r"|(?:不|勿|别|未|如果|假如|若|误)[^。,;\n]{0,6}$",
     re.IGNORECASE,
 )
@@ -342,3 +343,9 @@ def _closing(text: str, options: Sequence[str]) -> Statement | None:
         return None
     letter = letters.pop()
     return Statement(Choice(frozenset({ord(letter) - ord("A")}), "letter", last), "closing sentence", last)
+
+
+def _is_asserted_cue(sentence: str, cue: re.Match[str]) -> bool:
+    """Return whether ``sentence`` asserts the letter of ``cue``, and also the words that belong to it."""
+    start, end = cue.span(cue.lastindex or 0)
+    return is_asserted(sentence, start, end) and is_asserted(sentence, start, cue.end())
