@@ -206,7 +206,21 @@ async function sameProcess() {
   }
   process.exit(0);
 }
-const modes = {run: () => begin(''), calls, serve, same_process: sameProcess};
+// Ends Node at once when the program has no work left, without the 2 ms in which Node frees its memory. If the program
+// listens to its own end, Node ends as usual.
+const leave = process.reallyExit;
+function run() {
+  let isLoaded = true;
+  process.on('beforeExit', () => {
+    const isHeard = process.listenerCount('exit') || process.listenerCount('beforeExit') > 1;
+    if (leave && !isHeard) leave.call(process, process.exitCode || (isLoaded ? 0 : 13));  // 13: a module that still waits
+  });
+  const loading = begin('');
+  if (!loading) return;
+  isLoaded = false;
+  loading.then(() => { isLoaded = true; });
+}
+const modes = {run, calls, serve, same_process: sameProcess};
 modes[job.mode]();
 })();
 """
