@@ -207,13 +207,13 @@ async function sameProcess() {
   process.exit(0);
 }
 // Ends Node at once when the program has no work left, without the 2 ms in which Node frees its memory. If the program
-// listens to its own end, Node ends as usual.
+// listens to its own end, Node ends as usual. Status 13 means that a module waits for a promise that is never settled.
 const leave = process.reallyExit;
 function run() {
   let isLoaded = true;
   process.on('beforeExit', () => {
     const isHeard = process.listenerCount('exit') || process.listenerCount('beforeExit') > 1;
-    if (leave && !isHeard) leave.call(process, process.exitCode || (isLoaded ? 0 : 13));  // 13: a module that still waits
+    if (leave && !isHeard) leave.call(process, process.exitCode || (isLoaded ? 0 : 13));
   });
   const loading = begin('');
   if (!loading) return;
