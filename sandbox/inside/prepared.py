@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Sequence
@@ -64,13 +65,15 @@ class Prepared:
         return os.open(f"/proc/self/fd/{self._fd}", os.O_RDONLY)
 
     def _prepare(self, run: Run) -> bool:
-        self._fd = os.memfd_create("prepared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        write, *tests = self._commands(self._memory_mb)
-        if run(write, self._fd):
-            os.fchmod(self._fd, 0o444)
-            fcntl.fcntl(self._fd, _ADD_SEALS, _ALL_SEALS)
-            if all(run(test, self._fd) for test in tests):
-                return True
+        """Prepare the file. Returns False if a command fails or the kernel lacks files in memory that can be sealed."""
+        with contextlib.suppress(OSError):
+            self._fd = os.memfd_create("prepared", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            write, *tests = self._commands(self._memory_mb)
+            if run(write, self._fd):
+                os.fchmod(self._fd, 0o444)
+                fcntl.fcntl(self._fd, _ADD_SEALS, _ALL_SEALS)
+                if all(run(test, self._fd) for test in tests):
+                    return True
         self._forget()
         return False
 

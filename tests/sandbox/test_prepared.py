@@ -73,6 +73,18 @@ def test_after_a_failed_command_there_is_no_file(failing: Command) -> None:
     assert run.ran == [WRITE, TEST][: 1 + (failing is TEST)]
 
 
+def test_a_kernel_without_such_files_prepares_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: object) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "memfd_create", refused)
+    file, run = prepared(), Commands()
+    for _ in range(4):
+        file.update(512, run)
+    assert file.open(512) is None
+    assert run.ran == []
+
+
 def test_the_file_cannot_be_changed_and_has_no_shared_position() -> None:
     file = prepared()
     for _ in range(2):
