@@ -337,9 +337,7 @@ def _closing(text: str, options: Sequence[str]) -> Statement | None:
         return Statement(choice, "closing sentence", last) if _is_asserted(last, 0, choice, options) else None
     cues = list(_WEAK_CUE.finditer(last))
     letters = {next(group for group in match.groups() if group) for match in cues}
-    if len(letters) != 1 or not all(
-        is_asserted(last, match.start(match.lastindex or 0), match.end()) for match in cues
-    ):
+    if len(letters) != 1 or not all(_is_asserted_cue(last, match) for match in cues):
         return None
     letter = letters.pop()
     return Statement(Choice(frozenset({ord(letter) - ord("A")}), "letter", last), "closing sentence", last)
