@@ -44,10 +44,11 @@ def calibrated(verdict: Verdict) -> Verdict:
 
 
 def rule_of(detail: Mapping[str, object]) -> Rule:
-    """Return the rule that a verdict's ``detail`` names, as a tuple of parts. The most general part is first.
+    """Return the parts of the rule that a verdict's ``detail`` names. The most general part is first.
 
-    The rule is ``rule``, ``method`` or ``status``; "; " separates its parts. If ``detail`` has the key ``extraction``,
-    the first part says whether the position of the answer in the text was marked or guessed.
+    The name is the value of the first key that is present: ``rule``, ``method``, ``status``. It is split at "; ". If
+    ``detail`` has the key ``extraction``, a first part is added: whether the position of the answer was marked or
+    guessed.
     """
     rule = tuple(str(detail.get("rule") or detail.get("method") or detail.get("status") or OTHER).split("; "))
     if "extraction" not in detail:

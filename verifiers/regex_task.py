@@ -45,7 +45,7 @@ class RegexVerifier:
         self.workers, self.timeout_s = workers, timeout_s
 
     def verified_by(self, query: Query) -> str:
-        """Return the name of this verifier if the check of the query has texts and there are workers; otherwise ""."""
+        """Return the name of this verifier if it has workers and the check ``regex`` lists texts; otherwise ""."""
         return self.name if self.workers is not None and _texts(query) else ""
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:

@@ -274,7 +274,9 @@ def _call_grammar(tools: Sequence[JsonObject]) -> Node:
     try:
         return call_grammar(tools)
     except UnknownType as error:
-        raise RequestError(f"the parameters of a tool cannot restrict its calls: {error}.", status=400) from error
+        raise RequestError(
+            f"the schema of a tool's parameters is not valid: {error}. Correct it.", status=400
+        ) from error
 
 
 def sampling_options(sampling: Sampling) -> dict[str, Any]:

@@ -32,11 +32,10 @@ def oddities(value: object, model: type[BaseModel]) -> str:
 
 
 def _nearest(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """Return the errors that fit best, for values that may have several types.
+    """Return, per value, only the errors of the type that the value probably should have.
 
-    pydantic reports the errors of every type that it has tried. For each value, only the errors of the type with the
-    fewest errors are returned. Types whose name differs from the value's field ``type`` are ignored if other types
-    remain.
+    pydantic reports the errors of every type that it has tried. The probable type is the type with the fewest errors.
+    A type that does not allow the value of the field ``type`` is considered only if no other type does.
     """
     by_place: dict[Path, dict[Path, list[ErrorDetails]]] = defaultdict(lambda: defaultdict(list))
     for error in errors:

@@ -73,7 +73,9 @@ class ChatsBody(StrictBody):
     def chats(self) -> list[list[Message]]:
         """Return a list with the only conversation. Raises ``RequestError`` if an activation is requested."""
         if self.use_activation or self.activation:
-            raise RequestError("use_activation is true; this server returns values without an activation", status=400)
+            name = "use_activation" if self.use_activation else "activation"
+            message = f"{name} is true, but this server returns values without an activation. Remove {name}."
+            raise RequestError(message, status=400)
         return [list(self.messages)]
 
 

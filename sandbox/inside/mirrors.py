@@ -208,7 +208,7 @@ class _OfProxy:
         if self.name == "__slots__":
             return owner._program.request("get", owner._class_reference, name=self.name)
         if instance is None or self.member is None:
-            raise Refused(f"the strict run does not know {self.name} of a class of the program")
+            raise Refused(f"the tests read {self.name} of a class of the program; the strict run does not support this")
         return self.member.__get__(instance, owner)
 
 

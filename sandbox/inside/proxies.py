@@ -21,6 +21,7 @@ _ATTRIBUTES = frozenset({
 })  # fmt: skip
 _SLICE_S = 0.002  # time for the coroutines of the program before the tests continue
 _differences: set[int] = set()  # handles of objects that were computed from a program's object and a plain value
+_ADVICE = "In the tests, convert the object to a plain value first."
 _PREDICATES = frozenset(  # methods of builtin types that return a bool
     {name for name in dir(str) if name.startswith("is")}
     | {"startswith", "endswith", "issubset", "issuperset", "isdisjoint", "equals"}
@@ -131,7 +132,7 @@ class Remote(_WithFields):
 
     def __getattr__(self, name: str) -> Any:
         if name in _PREDICATES and not type(self)._is_tested_class:  # type: ignore[attr-defined]
-            raise Refused(f"{name} of an object of the program could be forged. In the tests, make it a plain value.")
+            raise Refused(f"the program could forge the result of {name} of one of its objects. {_ADVICE}")
         return super().__getattr__(name)
 
     def __delattr__(self, name: str) -> None:
@@ -248,7 +249,7 @@ def _checked(self: Remote, value: Any, name: str = "") -> Any:
         if not isinstance(value, Remote):
             raise Refused(
                 "a difference between an object of the program and a plain value was converted to a plain value, which "
-                "the program could forge. In the tests, convert the object to a plain value first."
+                f"the program could forge. {_ADVICE}"
             )
         _differences.add(value._reference)
     return value
@@ -338,12 +339,12 @@ def _binary(name: str, place: str) -> Any:
         if not isinstance(value, (Remote, Scalar)) or not type(self)._is_tested_class:  # type: ignore[attr-defined]
             raise Refused(
                 f"{name} of an object of the program and a plain value returned a value. The program could forge "
-                "this result, so it is not accepted. In the tests, convert the object to a plain value first."
+                f"this result, so it is not accepted. {_ADVICE}"
             )
         if name in _DIFFERENCES:
             _differences.add(value._reference)
             if isinstance(value, Scalar) and not (isinstance(value, (int, float)) and abs(value) >= 1):
-                raise Refused("a difference between a number of the program and a plain value could be forged")
+                raise Refused(f"the program could forge the difference between its number and a plain value. {_ADVICE}")
         return _checked(self, value)
 
     return compute
@@ -353,7 +354,7 @@ def _ordering(name: str) -> Any:
     def order(self: Remote, other: object) -> bool:
         value = self._program.request("operate", self._reference, (self, other), name=name)  # may raise TypeError
         if not isinstance(other, Remote):
-            raise Refused("< and > do not work between an object of the program and a plain value")
+            raise Refused(f"< and > do not work between an object of the program and a plain value. {_ADVICE}")
         return value is True
 
     return order

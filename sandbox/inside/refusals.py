@@ -29,7 +29,10 @@ class Refused(StrictRunEnded):
 
 
 def take_reason() -> str:
-    """Return the first reason since the last call for which the strict run ended, and clear it; "" if there is none."""
+    """Return why the strict run ended, and clear all reasons; "" if it did not end.
+
+    If there are several reasons since the last call, the first one is returned.
+    """
     reason = _reasons[0] if _reasons else ""
     _reasons.clear()
     return reason

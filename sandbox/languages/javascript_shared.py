@@ -1,7 +1,7 @@
-"""JavaScript source for arrays, objects, maps, sets and dates that exist in both processes.
+"""JavaScript source for containers that the driver and the program share: arrays, objects, maps, sets and dates.
 
-The driver and the program include it. Without it, an array that the program stores or returns would be a copy. Then
-tests could not see that a program returns its argument or stores the array of its caller.
+Both processes run it, and send each other the changes of the containers. Without it, every array would be copied
+between the processes. A test could then not check whether a function changes, stores or returns the array that it gets.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"reasoning_effort": "huge"}, "reasoning_effort"),
     (
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": STR}}], "tool_choice": "required"},
-        "cannot restrict its calls: the JSON Schema has the type 'str'; expected one of object",
+        "parameters is not valid: the JSON Schema has the type 'str'; expected one of object",
     ),
     ({"modalities": ["text", "audio"]}, "does not support modalities"),
     ({"messages": [{"role": "robot", "content": "Hi"}]}, "role is 'robot'"),

@@ -160,7 +160,10 @@ def final_statement(text: str, options: Sequence[str]) -> Statement:
 
 
 def _value(text: str, answer: Answer) -> Statement:
-    """Return the statement for an answer that names no option. A line "A: …" describes option A and is no answer."""
+    """Return the statement for an answer that names no option.
+
+    A labelled line "A: …" describes option A. It is no answer, so the statement is empty.
+    """
     if answer.method == "labelled line" and _LINE_OF_OPTION.search(text):
         return Statement(None, "none")
     return Statement(None, answer.method, answer.text)

@@ -36,11 +36,11 @@ def definitions(text: str, language: str) -> set[str]:
 
 
 def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
-    """Return the chosen block with the definitions of other blocks that it needs put before it.
+    """Return the definitions that the chosen block needs from other blocks, followed by the chosen block.
 
     Earlier blocks are searched first, from the nearest to the first; then later blocks. An added part may use further
-    names, so the blocks are searched up to ``PASSES`` times. A block that defines a name of the chosen block again is
-    another version of the program, so nothing is taken from it.
+    names, so the blocks are searched up to ``PASSES`` times. If another block defines the same name as the chosen
+    block, it is another version of the program, and nothing is taken from it.
     """
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):

@@ -285,7 +285,7 @@ def another_numeral(case: Case) -> Finding | None:
 
 
 def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) -> str:
-    """Return the number that the answer ``given`` has instead of the number ``spelling[place]``, or ""."""
+    """Return the number at ``place`` if ``given`` contains ``spelling`` with any number there; otherwise ""."""
     for at in range(len(given) - len(spelling) + 1):
         part = given[at : at + len(spelling)]
         if part[place].isdigit() and all(i == place or part[i] == form for i, form in enumerate(spelling)):
