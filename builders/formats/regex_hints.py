@@ -1,4 +1,4 @@
-"""Finds the hints of a regular expression: texts of which every match contains at least one.
+"""Finds the hints of a regular expression: a set of texts. Every match contains at least one of them.
 
 A text without any of the hints needs no search. Looking for a few words in a text takes a tenth of the time of a search
 with a large expression.

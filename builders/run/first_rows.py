@@ -193,7 +193,7 @@ class FirstRows:
 
 
 def check_reach(found: Mapping[str, Reach], source: Source, *, stop: bool, cause: str = "") -> None:
-    """Warn about each split of which no query can be verified.
+    """Warn about each split in which no query can be verified.
 
     Raises ``ConfigError`` if ``stop`` is set and no query of any split can be verified. The message of this error
     starts with ``cause``.

@@ -147,7 +147,7 @@ class CaseRunner:
             raise BrokenTests(str(error)) from None
 
     def _without_members(self, proxies: dict[str, Any]) -> dict[str, Any]:
-        """Return ``proxies`` without names such as ``Counter`` for which the tests mean the library's object.
+        """Return ``proxies`` without names that mean the library's object in the tests, such as ``Counter``.
 
         The library's object is put into the namespace. Raises ``ProgramGone`` if the program's object has such a name
         and it is unclear which of the two the tests mean.

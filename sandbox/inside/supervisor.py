@@ -373,7 +373,7 @@ class Supervisor:
 
 
 def _prepared_file(language: str, caps: Caps) -> dict[int, int]:
-    """Return {number in a child: descriptor here} of the language's prepared file; {} if there is no such file."""
+    """Return {descriptor in a child: descriptor here} of the language's prepared file; {} if it has none."""
     prepared = BY_NAME[language].prepared
     file = None if prepared is None else prepared.open(caps.memory_mb)
     return {} if file is None else {PREPARED: file}
