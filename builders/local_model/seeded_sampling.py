@@ -6,8 +6,9 @@ whose interval contains the number. A rounding error can change this token only 
 the interval. Then the row is computed again alone, without other rows, padding or cache, and the token is sampled from
 this result.
 
-If rounding changes the logits by at most ``LOGIT_TOLERANCE`` relative to each other, a border at c moves by at most
-c (1 - c) ``LOGIT_TOLERANCE`` / temperature: the probabilities below the border gain what those above it lose.
+Assume that rounding changes the difference of two logits by at most ``LOGIT_TOLERANCE``. Then a border at c moves by
+at most c (1 - c) ``LOGIT_TOLERANCE`` / temperature. This is the probability that one side of the border gains and the
+other side loses.
 
 This works in float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.

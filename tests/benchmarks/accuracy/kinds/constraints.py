@@ -50,7 +50,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def uncontested(result: Result) -> tuple[str, ...]:
-    """Return the groups that a result counts in because its label is not contested; () if it is contested."""
+    """Return the groups in which the result counts; () if its label is contested."""
     if result.case.row["contested"] and result.decision.said == "pass":
         return ()
     return ("UNCONTESTED", *(f"UNCONTESTED {group}" for group in result.case.groups))
