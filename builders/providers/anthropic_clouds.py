@@ -47,7 +47,7 @@ class AnthropicCloud(AnthropicMessages):
         return {}
 
     def access(self) -> str:
-        """Return the advice to the user if the service refuses the credentials; see ``HttpService.access``."""
+        """Return the advice that the user gets if the service refuses the credentials; see ``HttpService.access``."""
         return super().access() if self.key else self.usual_access.format(key=self.config_key)
 
 

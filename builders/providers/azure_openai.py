@@ -60,7 +60,7 @@ class AzureOpenAI(OpenAIChat):
         return {}
 
     def access(self) -> str:
-        """Return the advice to the user if the service refuses the credentials; see ``HttpService.access``."""
+        """Return the advice that the user gets if the service refuses the credentials; see ``HttpService.access``."""
         if self.key or self._tokens:
             return super().access()
         return f"Check the token in {TOKEN_VARIABLE}, which expires. {self.config_key}.bearer=entra fetches new tokens."

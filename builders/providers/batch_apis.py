@@ -89,7 +89,7 @@ class SdkBatches:
                 raise ServiceError(f"{problem} ({type(error).__name__}: {error})") from error
 
     def result(self, *files: bytes) -> BatchResult:
-        """Parse all lines of the result files. If several lines answer one request, replies have priority."""
+        """Parse all lines of the result files. If several lines answer one request, a reply is used before an error."""
         answers: dict[str, Reply | RequestError | None] = {}
         unreadable: list[str] = []
         for line in filter(bytes.strip, b"\n".join(files).splitlines()):
@@ -110,7 +110,10 @@ class SdkBatches:
         raise NotImplementedError
 
     def _answer(self, line: JsonObject) -> Reply | RequestError | None:
-        """Return the reply or the error in one line of a result; None if another batch job may answer the request."""
+        """Return the reply or the error in one line of a result.
+
+        Returns None if the service did not process the request, so that another batch job may answer it.
+        """
         raise NotImplementedError
 
     def _line_error(self, status: int, value: object) -> RequestError | None:

@@ -44,7 +44,8 @@ Token = tuple[str, float]
 class BearerTokens:
     """Returns a valid token of ``source`` when called, and fetches a new one before it expires.
 
-    ``source`` is a value of ``provider.bearer``. Raises ``ValueError`` if it has none of the forms above.
+    ``source`` is a value of ``provider.bearer``. Raises ``ValueError`` if it has none of the forms that the module's
+    docstring lists.
     """
 
     def __init__(self, source: str) -> None:
@@ -76,7 +77,7 @@ class BearerTokens:
             return self._token
 
     def access(self, config_key: str) -> str:
-        """Return the advice to the user if a service refuses the tokens. ``config_key`` is the key of the settings."""
+        """Return the advice that the user gets if a service refuses the tokens. ``config_key``: key of the settings."""
         return ACCESS[self._kind].format(setting=f"{config_key}.bearer")
 
 

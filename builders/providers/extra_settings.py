@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 
 def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> dict[str, str]:
-    """Return ``headers`` with their values as text, without those whose value is None.
+    """Return ``headers`` and the headers in an environment variable. All values are text; None leaves a header out.
 
-    ``variable`` is an environment variable that an SDK reads for more headers, one ``NAME: VALUE`` per line.
-    ``headers`` have priority over them.
+    ``variable`` is the environment variable, which an SDK reads too. It has one ``NAME: VALUE`` per line. If it has a
+    header that is also in ``headers``, the value in ``headers`` is used.
     """
     lines = (os.environ.get(variable) or "").split("\n") if variable else []
     pairs = [line.partition(":") for line in lines]

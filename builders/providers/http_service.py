@@ -77,10 +77,10 @@ class HttpService(ABC):
 
     If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``extra_headers``,
     ``extra_query`` and ``extra_body`` are added to each request; ``sampling.extra`` has priority over ``extra_body``.
-    The identity includes all of them except credentials and headers that change no completion. ``service`` is a name
-    for the server; in the identity it replaces the address, so a new address changes no journal key. ``free`` is True
-    if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine. ``raw_log``
-    is a file that records all requests and responses; credentials are written as "***".
+    The identity includes these extra settings, except credentials and headers that change no completion. ``service`` is
+    a name for the server; in the identity it replaces the address, so a new address changes no journal key. ``free`` is
+    True if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
+    ``raw_log`` is a file that records all requests and responses; credentials are written as "***".
     """
 
     name: str
@@ -261,7 +261,7 @@ class HttpService(ABC):
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def access(self) -> str:
-        """Return the advice to the user if the service refuses the credentials. The provider must be open."""
+        """Return the advice that the user gets if the service refuses the credentials. The provider must be open."""
         places = f"{self.config_key}.api_key or the environment variable {self.key_variable}"
         return f"Check the API key: {places}." if self.key else f"No API key was sent. Set {places}."
 

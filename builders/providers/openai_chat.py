@@ -90,7 +90,7 @@ class OpenAIChat(HttpBatchService):
         return {} if self._tokens else super().key_headers(key)
 
     def access(self) -> str:
-        """Return the advice to the user if the service refuses the credentials; see ``HttpService.access``."""
+        """Return the advice that the user gets if the service refuses the credentials; see ``HttpService.access``."""
         return self._tokens.access(self.config_key) if self._tokens else super().access()
 
     def batches(self) -> OpenAIBatches:

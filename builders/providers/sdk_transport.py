@@ -48,10 +48,11 @@ class ClientSettings(TypedDict):
 
 
 class HttpWire(httpx2.AsyncBaseTransport):
-    """Makes the connections of ``http`` a transport of httpx2. ``most`` is the size limit of a reply in bytes.
+    """A transport of httpx2 that sends through the connections of ``http``.
 
-    If the service refuses a token of ``tokens``, the request is sent once more with a new token. Failures are raised as
-    the errors of ``HttpTransport``. The response has the ``Reply`` in ``extensions["reply"]``.
+    ``most`` is the size limit of a reply in bytes. If the service refuses a token of ``tokens``, the request is sent
+    once more with a new token. Failures are raised as the errors of ``HttpTransport``. The response has the ``Reply``
+    in ``extensions["reply"]``.
     """
 
     def __init__(self, http: HttpTransport, most: float | None, tokens: BearerTokens | None = None) -> None:
@@ -98,8 +99,8 @@ class HttpWire(httpx2.AsyncBaseTransport):
     def _remember(self, headers: httpx2.Headers) -> None:
         """Register the credentials in ``headers``, so that logs and messages mask them.
 
-        The SDK has fetched these tokens. Signatures are not registered, because every request has a different
-        signature.
+        The SDK may have fetched a token itself, so this process does not know it yet. Signatures are not registered,
+        because every request has a different signature.
         """
         kind, _, token = headers.get("authorization", "").partition(" ")
         secrets = {token if kind == "Bearer" else "", headers.get("x-amz-security-token", "")} - {""}

@@ -149,7 +149,10 @@ class _Frame:
         return "".join([*rows, *columns, labels])
 
     def mark(self, x: float, label: str, row: int) -> str:
-        """Return the SVG of a vertical line at ``x`` with its label, which is above ``row`` other labels."""
+        """Return the SVG of a vertical line at ``x`` with its label.
+
+        ``row`` is the height of the label in lines of text: row 0 is directly above the x axis.
+        """
         left, _ = self.at(x, self.y_low)
         anchor, shift = ("end", -4) if left > (LEFT + WIDTH) / 2 else ("start", 4)
         top = HEIGHT - BOTTOM - 6 - 13 * row

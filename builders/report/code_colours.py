@@ -95,7 +95,10 @@ def coloured(code: str, language: str = "") -> str:
 
 @lru_cache
 def _tokens(language: Language) -> re.Pattern[str]:
-    """Return the pattern of a token. The name of its group is the CSS class of the token; ``k`` is any word."""
+    """Return the pattern of a token. It has one named group per kind of token.
+
+    The group's name is the CSS class of the token. The group ``k`` matches every word; the caller selects the keywords.
+    """
     comment, string = language.comment, language.string
     return re.compile(rf"(?P<c>{comment})|(?P<s>{string})|(?P<k>[^\W\d]\w*+)|(?P<n>\d[\w.]*+)", re.DOTALL)
 

@@ -55,9 +55,9 @@ def page(before: Side, after: Side, comparison: Comparison, shown: Iterable[tupl
 
 
 def joined(first: Iterable[Row], second: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield (row of ``first``, row of ``second``) for each query that both have.
+    """Yield (row of ``first``, row of ``second``) for each query that is in both.
 
-    Few rows are in memory if both have about the same order.
+    Few rows are in memory if the queries have about the same order in ``first`` and ``second``.
     """
     waiting: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
     sides = [iter(first), iter(second)]

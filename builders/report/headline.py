@@ -65,7 +65,7 @@ def _scores(figures: RunFigures) -> list[str]:
 
 
 def _pairs(figures: RunFigures) -> str:
-    """Return a sentence with the number of pairs, and how many of them no verdict decides."""
+    """Return a sentence with the number of pairs, and the numbers of pairs that do not rely on verdicts."""
     total = figures.pairs.total if figures.pairs else 0
     unverified = figures.pairs.unverified if figures.pairs else {}
     kinds = ", ".join(f"{count:,} {visible(text)}" for text, count in unverified.items())

@@ -165,10 +165,10 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class PushChecks:
-    """The checks that a push skips.
+    """The checks before a push that the user has switched off.
 
-    ``force`` uploads a run without answers or without pairs. ``allow_key_like_text`` uploads tables with text that
-    looks like an API key.
+    With ``force``, a run without answers or without pairs is uploaded. With ``allow_key_like_text``, tables with text
+    that looks like an API key are uploaded.
     """
 
     force: bool = False
@@ -178,7 +178,7 @@ class PushChecks:
 def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     """Write all files of the upload to the folder ``hub`` in the run folder, and return this folder.
 
-    Raises ``SourceError`` if the run is unfinished, has no rows, or fails one of the ``checks``.
+    Raises ``SourceError`` if the run is unfinished, has no rows, or fails a check that ``checks`` does not switch off.
     """
     folder = run / "hub"
     described = manifest.read(run)
@@ -223,7 +223,7 @@ def _check_worth(figures: RunFigures, run: Path) -> None:
 def _check_credentials(folder: Path, checks: PushChecks) -> None:
     """Raise ``SourceError`` if a file in ``folder`` contains a credential, or text that looks like an API key.
 
-    With ``allow_key_like_text``, text that only looks like a key is accepted.
+    With ``checks.allow_key_like_text``, text that only looks like a key is accepted.
     """
     leaks = [leak for leak in leaks_in(folder) if leak.kind == OWN or not checks.allow_key_like_text]
     if not leaks:

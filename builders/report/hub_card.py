@@ -240,7 +240,7 @@ def _results(figures: RunJson) -> dict[str, object]:
 
 
 def _unverified(pairs: PairsJson | None) -> str:
-    """Return the numbers of pairs that no verdict decides; "" if there are none."""
+    """Return the numbers of pairs that do not rely on verdicts, as text; "" if there are no such pairs."""
     counts = pairs["by_provenance"] if pairs else {}
     kinds = [f"{count:,} pairs are {text}" for text, count in counts.items() if text != provenance(VERIFIED)]
     return ", ".join(kinds)

@@ -29,8 +29,8 @@ class LiveState(TypedDict):
     """The state that the page requests every few seconds.
 
     ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again. The
-    queries are divided into ``parts`` parts. ``ended`` is true if the server ends now. The three texts are safe HTML;
-    they are empty if the page has this ``version``.
+    queries are divided into ``parts`` parts. ``ended`` is true if the server ends now. ``facts``, ``summary`` and
+    ``details`` are safe HTML. They are empty if the page already shows this ``version``.
     """
 
     generation: int

@@ -30,7 +30,7 @@ def point(value: CurvePoint) -> str:
 def rate(share: float | None, bounds: tuple[float, float] | None) -> str:
     """Format a rate with its interval: "12.5 % (10.0–15.0)". If ``bounds`` is None, the interval is 0 to 100.
 
-    An unknown rate has no interval.
+    If ``share`` is None, only a dash is returned.
     """
     if share is None:
         return MISSING
@@ -50,7 +50,7 @@ def dollars(value: float | None) -> str:
 
 
 def judge_text(use: JudgeUseJson) -> str:
-    """Return on how many candidates the judge was asked, decided and failed; "" if it was never asked."""
+    """Return how many candidates a judge was asked about, decided, and failed on; "" if no judge was asked."""
     if not use["asked"]:
         return ""
     return f"asked about {use['asked']:,} candidates, decided {use['decided']:,}, failed {use['failed']:,}."

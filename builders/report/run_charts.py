@@ -51,7 +51,10 @@ def k_chart(
 
 
 def knee_marks(knees: Mapping[str, float | None]) -> dict[float, str]:
-    """Return the marks for ``charts.lines`` at the knees. ``knees`` maps a curve's name to its k; None: no knee."""
+    """Return the marks of the knees for ``charts.lines``, as a dict from k to label.
+
+    ``knees`` maps the name of a curve to the k of its knee; None if the curve has no knee.
+    """
     bent = [(k, name) for name, k in knees.items() if k is not None]
     return {place: f"{', '.join(name for k, name in bent if k == place)}: knee at k={place:g}" for place, _ in bent}
 

@@ -18,9 +18,9 @@ from bestofn.builders.tables.writer import ViewWriter, schema_metadata
 class LandingViews:
     """The published tables of the run ``out``, which grow while shards are completed.
 
-    Some columns depend on the rows: ``margin`` and the parts of the scores. The tables get ``margin`` and the score
-    parts of the first shard. If a shard needs other columns, ``finish`` returns None, and the tables must be written
-    again.
+    Two kinds of columns depend on the rows: ``margin``, and one column per part of the scores. The tables have the
+    column ``margin``, and the score parts of the first shard. If a pair has no margin, or a later shard has another
+    score part, ``finish`` returns None. All tables must then be written again.
     """
 
     def __init__(self, out: Path, settings: TableSettings) -> None:

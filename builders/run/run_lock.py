@@ -1,12 +1,12 @@
 """The lock of a run folder: at most one process writes to a folder at a time.
 
 The lock is the file ``RUN/.lock``. It names the process that works in the folder. This process writes the file again
-every ``BEAT_S`` seconds (the heartbeat). If the process ran on this machine and has ended, the lock is taken over. Of a
-process on another machine or in another container, only the heartbeat is visible. If it does not change for ``STALE_S``
-seconds, the lock is taken over.
+every ``BEAT_S`` seconds (the heartbeat). If the process ran on this machine and has ended, the lock is taken over. A
+process on another machine or in another container cannot be checked in this way. Its lock is taken over if the
+heartbeat does not change for ``STALE_S`` seconds.
 
-The file is read and changed under ``flock``. NFS from version 4 passes this on to the server. On a file system without
-``flock``, two processes that start at the same moment on two machines may both get the lock.
+The file is read and changed under ``flock``. NFS from version 4 passes ``flock`` on to the server. On a file system
+without ``flock``, two processes that start at the same moment on two machines may both get the lock.
 """
 
 from __future__ import annotations
@@ -257,7 +257,10 @@ def _is_same_file(file: int, path: Path) -> bool:
 
 
 def _parsed(file: int) -> Holder | None:
-    """Return the content of an open lock file; None if it is empty or damaged, because then no process holds it."""
+    """Return the content of an open lock file.
+
+    Returns None if the file is empty or damaged, because no process then holds the lock.
+    """
     try:
         content = json.loads(os.pread(file, 1 << 20, 0))
         process, progress = process_from(content["process"]), content["progress"]

@@ -111,9 +111,10 @@ def _class_of(node: JsonObject) -> str:
 
 
 def _place(value: object) -> str:
-    """Return a path relative to the current folder if the file exists, so that two spellings of one path are equal.
+    """Return ``value`` as text. A path of an existing file is relative to the current folder.
 
-    The keys of a mapping become text, as in the manifest.
+    So two spellings of one path give the same text. In a mapping, each value is converted in this way, and the keys
+    become text, as in the manifest.
     """
     if isinstance(value, Mapping):
         return str({str(key): _place(item) for key, item in value.items()})

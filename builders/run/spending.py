@@ -45,7 +45,7 @@ class Spending:
         return {"spending": whole, "last_command": dict(now)}
 
     def _paid(self) -> Mapping[str, float]:
-        """Return the counts of all replies in the run's own journal; {} if it has none or cannot be read."""
+        """Return the counts of all replies in the run's own journal; {} if there is no readable journal."""
         if self._journal is None or not self._journal.exists():
             return {}
         try:

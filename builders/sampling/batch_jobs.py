@@ -96,8 +96,8 @@ class Check:
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` contains the jobs whose id is not certain. The search for such a job has not ended, or it has found
-    the job without a mark and no reply has arrived yet.
+    ``uncertain`` contains the jobs whose id is not certain. For each of them, the search has not ended, or has found a
+    job by its time and size only. In the second case, the id is uncertain until a reply arrives.
     """
 
     def __init__(self, api: BatchApi, provider: BatchProvider, journal: Journal, ledger: Ledger) -> None:
@@ -114,7 +114,7 @@ class BatchJobs:
 
     @property
     def may_be_confused(self) -> bool:
-        """Whether a job was found without its mark. It may then be another job of this run."""
+        """Whether a job was found by its time and size only. The found job may be another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
     async def claim_open(self) -> list[BatchJob]:
@@ -157,9 +157,10 @@ class BatchJobs:
         """Submit the planned ``job`` and return None. Transient errors are retried for at most ``patience_s`` seconds.
 
         If it is unknown whether the service has accepted the job, the service is searched for it before a retry.
-        Returns ``LATE`` if the service has not accepted the job in that time. Returns ``NOT_TAKEN`` if a job of
-        uncertain id may be this one. Raises the error if the service refuses the job, and ``ProviderError`` if the
-        search fails. After a failed search, the plan stays in the journal, and the next run searches for the job.
+        Returns ``LATE`` if the service has not accepted the job in that time. Returns ``NOT_TAKEN`` if a job that was
+        found by its time and size only may be this job. Raises the error if the service refuses the job, and
+        ``ProviderError`` if the search fails. After a failed search, the plan stays in the journal, and the next run
+        searches for the job.
         """
         lines = [request.line for request in requests]
         until = time.monotonic() + self._settings.patience_s
@@ -238,8 +239,8 @@ class BatchJobs:
         """Poll ``job`` and return its result, which is empty if the service has lost the job.
 
         A result with unreadable lines is read ``READS`` times. A job that is not done within ``patience_s`` is
-        cancelled if ``needed`` returns True. Its result then has the replies that it got before, and ``job.cancelled``
-        is set.
+        cancelled if ``needed`` returns True. The result then contains the replies that were complete before the
+        cancellation, and ``job.cancelled`` is set.
 
         If the job may still get a result in a later run, ``job.given_up`` is set, and the result is None or incomplete.
         """
@@ -339,8 +340,8 @@ class BatchJobs:
     async def _search(self, job: BatchJob, until: float) -> list[str]:
         """Return the ids of the service's batch jobs that match ``job``: same mark, size and submission time.
 
-        Raises ``ProviderError`` if the service cannot list its jobs, after ``SEARCHES`` attempts and not before
-        ``until`` (seconds of the monotonic clock).
+        If the service cannot list its jobs, the search is repeated. It is tried at least ``SEARCHES`` times, and at
+        least until the time ``until`` (seconds of the monotonic clock). Then ``ProviderError`` is raised.
         """
         for attempt in itertools.count():
             try:

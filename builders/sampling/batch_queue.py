@@ -217,7 +217,7 @@ class BatchQueue:
         self._requests.fail(job.names, error)
 
     async def _divide(self, job: BatchJob, error: RequestError) -> None:
-        """Submit the requests of ``job`` in smaller jobs. If it has only one request, the answer is the ``error``."""
+        """Submit the requests of ``job`` in smaller jobs. If there is only one request, answer it with ``error``."""
         if len(job.names) == 1:
             try:
                 await self._count_refused(job, [error])
@@ -247,7 +247,8 @@ class BatchQueue:
     def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
         """Register the requests of ``job``, so that the job is closed once they are settled.
 
-        ``unclaimed`` is their answer if no job of uncertain id has their replies. None: the replies come from ``job``.
+        If ``unclaimed`` is None, the replies are expected from ``job``. Otherwise, only jobs with an uncertain id may
+        have the replies. If none has them, the requests are answered with ``unclaimed``.
         """
         for name in job.names:
             self._requests.get_or_create(name)
@@ -345,7 +346,7 @@ class BatchQueue:
             )
 
     def _settle_unclaimed(self) -> None:
-        """Answer the requests in ``_unclaimed``, unless a job of uncertain id may contain their replies."""
+        """Answer the requests in ``_unclaimed``, unless a job with an uncertain id may contain their replies."""
         if not self._jobs.uncertain:
             self._settle_without_reply(list(self._unclaimed))
 

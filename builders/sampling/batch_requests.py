@@ -73,7 +73,7 @@ class PendingRequests:
         return requests
 
     def known(self, names: Iterable[str]) -> Iterator[BatchRequest]:
-        """Yield the requests with the given ``names``; names without a request are skipped."""
+        """Yield the requests whose name is in ``names``; a name without a request is skipped."""
         return (self._by_name[name] for name in names if name in self._by_name)
 
     def unanswered(self, names: Iterable[str]) -> list[str]:

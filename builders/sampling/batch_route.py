@@ -1,6 +1,6 @@
 """The batch route: queue -> batch job -> journal. A request without a usable reply is submitted in another batch job.
 
-In batch mode, a request is sent online only if it has no reply after ``patience_s``. Its job is cancelled before that.
+In batch mode, a request is sent online only if it has no reply after ``patience_s``. Its batch job is cancelled first.
 In online mode, every request without a usable reply is sent online.
 
 Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfinished batch jobs of earlier runs.

@@ -11,7 +11,7 @@ LARGEST_SHARE = 0.95  # of the service's size limit, because a submission has a 
 
 
 class HasLine(Protocol):
-    """A request with its ``line`` in the file of a submission."""
+    """A request with its ``line``: the bytes that represent it in the file of a batch job."""
 
     line: bytes
 

@@ -207,7 +207,7 @@ class BatchApi(Protocol):
         ...
 
     async def cancel(self, batch: str) -> None:
-        """Request the cancellation of a batch job. Its result then has the replies that it got before.
+        """Request the cancellation of a batch job. Its result then has only the replies that were already complete.
 
         Raises ``ProviderError`` if the service does not cancel the job.
         """

@@ -37,7 +37,7 @@ class Allowance:
     """A rate limit from response headers: at most ``limit`` units per ``window_s`` seconds.
 
     ``of`` names the unit: requests, input tokens or output tokens. ``remaining`` units may still be used until the
-    limit resets in ``reset_s`` seconds. Both are None if the headers do not report them.
+    limit resets in ``reset_s`` seconds. ``remaining`` and ``reset_s`` are None if the headers do not report them.
     """
 
     of: Unit

@@ -94,7 +94,7 @@ class ChoiceColumns:
         return gold_options(text, () if self.gold == "letter" else options.texts)
 
     def shuffled(self, options: Options, gold: str | None, question: str) -> tuple[Options, str | None]:
-        """Return ``options`` in random order and the letters of ``gold`` in this order.
+        """Return ``options`` in random order, and the new letters of the options that ``gold`` names.
 
         The order does not change if ``question`` already lists the options.
         """

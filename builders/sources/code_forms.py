@@ -235,7 +235,10 @@ def _decoded(value: object) -> object:
 
 
 def _as_list(value: object) -> list[object]:
-    """Convert a list, or a list as JSON text, to a list. A single text becomes its only item; other values give []."""
+    """Convert a list, or a list as JSON text, to a list.
+
+    Any other text that is not blank becomes a list of one item. Other values give [].
+    """
     decoded = _decoded(value)
     if isinstance(decoded, str):
         return [decoded] if decoded.strip() else []

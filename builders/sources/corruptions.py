@@ -160,9 +160,9 @@ def _different(number: str) -> str:
 
 
 def _within(sentence: str) -> str:
-    """Return ``sentence`` in the form that it has after other words: its first word starts with a small letter.
+    """Return ``sentence`` as it is written after other words: its first word starts with a small letter.
 
-    A first word that may be a name is unchanged.
+    If the first word may be a name, the sentence is unchanged.
     """
     first, _, rest = sentence.partition(" ")
     return f"{first.lower() if first in _LOWERED_INSIDE_A_SENTENCE else first} {rest}"

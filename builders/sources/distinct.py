@@ -20,8 +20,9 @@ class DistinctQueries:
     """Filters out repeated queries, and counts them in ``skipped`` by reason.
 
     Queries with equal messages and tools get the same candidates, so they would give identical rows. Only the first of
-    them is used, unless ``merge_repeats`` is false. A query with recorded answers is left out only if its id is equal,
-    too. If two different queries have the same id, the second gets another id: ``SPLIT/ID``, or ``ID-HASH``.
+    them is used, unless ``merge_repeats`` is false. A query with recorded answers is left out only if the earlier query
+    also has the same id. If two different queries have the same id, the second gets another id: ``SPLIT/ID``, or
+    ``ID-HASH``.
     """
 
     def __init__(self, skipped: Counter[str], *, merge_repeats: bool = True) -> None:

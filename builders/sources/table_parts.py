@@ -76,7 +76,7 @@ def _add_options(columns: dict[str, str | JsonObject], row: Row) -> None:
 
 
 def _map_solution(columns: dict[str, str | JsonObject], rows: Sequence[Row]) -> None:
-    """Replace the part ``solution`` by the part ``answer``: the final answers in the column of ``solution``.
+    """Replace the part ``solution`` by the part ``answer``, which reads the final answers in the same column.
 
     If the table has another reference (answer, tests or calls), ``solution`` is only removed.
     """

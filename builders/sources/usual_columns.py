@@ -66,9 +66,10 @@ def _is_known(part: str, known: Mapping[str, Column], row: Row) -> bool:
 
 
 def _fits(name: str, row: Row) -> bool:
-    """Return whether ``row`` has the column ``name``, and its content can belong to the part.
+    """Return whether ``row`` has a column ``name`` that can be used.
 
-    A boolean ``label`` is ignored, because it rates an answer (KTO). Expected calls are ignored without declared tools.
+    A boolean ``label`` is not used, because it rates an answer (KTO). Expected calls are not used if the row declares
+    no tools.
     """
     if name in USUAL_NAMES["calls"] and "tools" not in row:
         return False

@@ -46,9 +46,9 @@ def recorded_answers(value: object) -> list[object]:
 
 
 def unwrapped(answer: object) -> object:
-    """Return the only item of a list, and of nested lists. An empty list or a blank text gives None.
+    """Return the only item of ``answer`` if it is a list of one item. Nested lists of one item are unwrapped too.
 
-    Other values, and lists of several items, are returned unchanged.
+    An empty list or a blank text gives None. Other values, and lists of several items, are returned unchanged.
     """
     while isinstance(answer, list | tuple) and len(answer) < 2:
         answer = answer[0] if answer else None

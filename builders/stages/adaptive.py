@@ -54,7 +54,7 @@ class Adaptive:
     async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
         """Sample at most ``n`` candidates of ``query``, then the candidates with the indices ``extra``.
 
-        ``sample`` samples the candidates with given indices. The returned candidates have no verdicts.
+        ``sample`` is a function that samples candidates by their indices. The returned candidates have no verdicts.
         """
         candidates: list[Candidate] = []
         verdicts: list[Verdict] = []

@@ -136,12 +136,12 @@ def _normalised_answer(one: CandidateRecord) -> str:
 
 
 def first_status(one: CandidateRecord) -> str | None:
-    """Return the verdict of the first draw of the candidate; None if the row is superseded."""
+    """Return the verdict of the first draw of the candidate; None if another attempt of the candidate is in use."""
     return None if one.superseded else first_outcome(one.candidate, one.verdict)
 
 
 def regen_count(one: CandidateRecord) -> int | None:
-    """Return the number of other attempts of the candidate; None if the row is superseded."""
+    """Return the number of other attempts of the candidate; None if another attempt is in use."""
     return None if one.superseded else len(history_of(one.candidate))
 
 

@@ -45,7 +45,7 @@ class QueryRow:
         """Return the messages of a candidate in the form for training.
 
         With ``reasoning``, the model's message has the key ``reasoning_content``, which chat templates read. The
-        reasoning of several turns is stored as one text, so a trace with several turns gets none.
+        reasoning of several turns is stored as one text, so the key is left out if there are several turns.
         """
         messages = trainable(candidate["messages"])
         turns = [message for message in messages if message.get("role") == "assistant"]
@@ -75,7 +75,10 @@ class QueryRow:
 
     @cached_property
     def pass_rate(self) -> float | None:
-        """The share of passes among the candidates whose first draw got ``pass`` or ``fail``; None without any."""
+        """The share of passes among the candidates whose first draw got ``pass`` or ``fail``.
+
+        None if there are no such candidates.
+        """
         outcomes = [first_outcome(candidate, verdict) for candidate, verdict, _ in self.aligned()]
         conclusive = [outcome for outcome in outcomes if outcome in ("pass", "fail")]
         return conclusive.count("pass") / len(conclusive) if conclusive else None

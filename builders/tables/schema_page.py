@@ -48,7 +48,7 @@ def column_table(name: str) -> str:
 
 
 def column_lines(table: str, names: Sequence[str]) -> list[str]:
-    """Return the lines of a Markdown table of the columns ``names``, which a file of the published ``table`` has."""
+    """Return the lines of a Markdown table that describes the columns ``names`` of the published ``table``."""
     known = {column.name: column for column in VIEWS[table].columns}
     parts = with_reward_columns([name.removeprefix("reward_") for name in names]) if table == "candidates" else None
     known |= {column.name: column for column in parts.columns} if parts else {}

@@ -116,7 +116,7 @@ class _Noted(NamedTuple):
 
 @contextlib.contextmanager
 def _failure_noted(span: Span | _Noted) -> Iterator[None]:
-    """Record the type of an exception that the block raises in ``span``.
+    """If the block raises an exception, record the type of the exception in ``span``.
 
     The text of the exception is not exported, because it may contain parts of an answer.
     """
