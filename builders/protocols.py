@@ -136,7 +136,10 @@ class PlansCalls(Protocol):
     """A verifier, reward or simulated tool that calls a model."""
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls for ``candidates`` answers to ``query``. For tools, ``candidates`` is a number of calls."""
+        """Return the planned model calls for ``candidates`` answers to ``query``.
+
+        For simulated tools, ``candidates`` is the number of tool calls.
+        """
         ...
 
 
@@ -241,13 +244,13 @@ class User(Protocol):
 
 @runtime_checkable
 class OffersModelTools(Protocol):
-    """Tools that can use a language model to invent the results of tools without a rule.
+    """Tools that invent the results of calls that they cannot compute.
 
-    By default, they invent such results from the declared schema.
+    By default, they invent these results from the declared schema. They can also use a language model.
     """
 
     def with_model_for_unknown(self) -> Tools | None:
-        """Return a copy of the tools in which a language model invents unknown results.
+        """Return a copy of the tools in which a language model invents the results that cannot be computed.
 
         Returns None if no model is configured, or if the tools already use the model.
         """

@@ -122,7 +122,7 @@ class CandidateTotals:
 
     @property
     def outcomes_by_method(self) -> dict[str, Counter[str]]:
-        """The number of candidates per outcome for each verifier and method, the most frequent first."""
+        """Verifier with its method -> number of candidates per outcome. The most frequent method is first."""
         methods: dict[str, Counter[str]] = {}
         for (method, outcome), count in self.methods.items():
             methods.setdefault(method, Counter())[outcome] += count

@@ -1,4 +1,4 @@
-"""Measures on malformed problems whether the model notices that a problem has no answer (epistemic calibration).
+"""Measures whether a model notices that a malformed problem has no answer (epistemic calibration).
 
 ``bestofn epistemic`` prints the rates. An *origin* is the original problem from which queries were derived. Every rate
 is a mean over origins, so an origin with six malformed versions counts once. Confidence intervals come from a bootstrap

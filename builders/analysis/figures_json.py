@@ -84,8 +84,9 @@ class ModelCostJson(TypedDict):
 
 
 class CostJson(TypedDict):
-    """Cost and tokens of all attempts of the candidates, and the mean time per candidate in use.
+    """Cost and tokens of all attempts of the candidates, and the mean time per candidate.
 
+    ``mean_seconds`` leaves out attempts that a later attempt replaced.
     ``usd`` is the whole cost in dollars. It is the sum of ``answers_usd`` (with simulated tools) and ``judging_usd``
     (judges and rewards), and None if no cost is known.
     """

@@ -75,7 +75,7 @@ class GoldCurve(TypedDict):
 class ScoreAnalysis(TypedDict):
     """The analysis by score. ``queries`` is the number of queries with enough scored samples for the largest k.
 
-    ``left_out`` is the number of the other queries."""
+    ``left_out`` is the number of queries with fewer scored samples."""
 
     queries: int
     left_out: int

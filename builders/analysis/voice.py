@@ -1,8 +1,8 @@
 """Measures the voice of a persona in the answers of a run: strength and leaks of the voice, diversity of the answers.
 
 ``bestofn voice`` prints the report. The strength is the number of matches of the persona's markers, which are regular
-expressions. A leak is a marker in code, a formula or a box, where the persona must not appear. The module
-``verifiers.judge_persona`` uses a judge model instead of markers.
+expressions. A leak is a marker in code, a formula or a boxed result, where the persona must not appear. The
+module ``verifiers.judge_persona`` uses a judge model instead of markers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Voice:
     """The persona's voice in one answer.
 
     ``hits``, ``words`` and ``contractions`` are counts in the prose only. ``hits`` counts the matches of the persona's
-    markers. ``leaked`` is true if a marker occurs in code, a formula or a box, where the persona must not appear.
+    markers. ``leaked`` is true if a marker occurs in code, a formula or a boxed result, where the persona must not
+    appear.
     """
 
     hits: int

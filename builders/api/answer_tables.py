@@ -57,7 +57,7 @@ class AnswerTable(Protocol):
 
     @property
     def identity(self) -> str:
-        """A text that changes when the table changes; "" if only its rows can show a change."""
+        """A text that changes when the table changes; "" if only ``digest`` can show that rows have changed."""
         ...
 
     @property
@@ -143,7 +143,7 @@ class ArrowAnswers:
 
     @property
     def identity(self) -> str:
-        """The path, size and time of the file, or the fingerprint of a ``datasets.Dataset``; "" for a stream."""
+        """Path, size and modification time of a file, or the fingerprint of a ``datasets.Dataset``; "" for a stream."""
         return _file_identity(self.path) if self.path else str(getattr(self.dataset, "_fingerprint", ""))
 
     def digest(self, batch: Batch) -> str:

@@ -25,7 +25,7 @@ PARTS = ("answer", "reference", "question", "choices", "tools", "entry_point")
 
 @dataclass(frozen=True, slots=True)
 class AnswerColumns:
-    """The names of the columns; "" if the table has no such column.
+    """The column of each part, such as the answer or the reference; "" if the table has no column for the part.
 
     ``kind`` is the kind of the references, if the name of their column shows it; otherwise ``auto``.
     """
@@ -58,10 +58,11 @@ class AnswerColumns:
 
 
 def answer_columns(columns: Sequence[str], given: Mapping[str, str | None]) -> AnswerColumns:
-    """Return the columns to read: those in ``given`` (part -> column), and the others by their usual names.
+    """Return the columns to read. ``given`` maps parts to columns.
 
-    Raises ``ConfigError`` if a given column does not exist, or if it is unclear which column holds the answers or the
-    references. The message names the columns.
+    The column of a part that ``given`` does not name is found by its usual names. Raises ``ConfigError`` if ``given``
+    names a part or a column that does not exist. Also raises ``ConfigError`` if it is unclear which column holds the
+    answers or the references.
     """
     chosen = {part: name for part, name in given.items() if name}
     for part in chosen:

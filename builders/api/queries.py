@@ -63,8 +63,8 @@ def reference_of(
 ) -> Reference:
     """Return the reference that ``value`` describes.
 
-    If ``value`` is a solution with a box or ``####``, the reference is its final answer. Raises ``ConfigError`` if
-    ``value`` does not fit ``kind``.
+    If ``value`` is a solution with a boxed result or ``####``, the reference is its final answer. Raises
+    ``ConfigError`` if ``value`` does not fit ``kind``.
     """
     if isinstance(value, Reference):
         return value
@@ -117,9 +117,9 @@ def _final(value: object) -> str:
 
 
 def _check(value: object, kind: str) -> object:
-    """Return the reference for a check of ``kind``; JSON text is decoded if ``CHECKS`` has the kind.
+    """Return ``value`` as the reference for a check of ``kind``.
 
-    Raises ``ConfigError`` if such a kind has a reference that is not an object.
+    If ``CHECKS`` has the kind, JSON text is decoded. Then ``ConfigError`` is raised if the result is not an object.
     """
     if kind not in CHECKS:
         return value

@@ -184,7 +184,10 @@ def close_shared() -> None:
 
 
 def at_exit(function: Callable[[], None]) -> None:
-    """Call ``function`` when the process ends, before Python ends its thread pools, which closing a sandbox needs."""
+    """Call ``function`` when the process ends, before Python ends its thread pools.
+
+    ``function`` may close a sandbox, which needs these thread pools.
+    """
     importlib.import_module("concurrent.futures.thread")  # what is registered last is called first
     register = getattr(threading, "_register_atexit", atexit.register)
     register(function)

@@ -9,10 +9,11 @@ TURNS = 4  # per iteration of the event loop
 
 
 class Turns:
-    """Tasks that become ready together call ``await turns.take()`` before work that takes about a millisecond.
+    """Limits how many tasks continue per iteration of the event loop.
 
-    In each iteration of the event loop, ``TURNS`` of these tasks continue, in the order of their calls. So 256 replies
-    that arrive together do not block timers and other connections for 100 ms.
+    Tasks that become ready together call ``await turns.take()`` before work that takes about a millisecond. In each
+    iteration, ``TURNS`` of these tasks continue, in the order of their calls. So 256 replies that arrive together
+    do not block timers and other connections for 100 ms.
     """
 
     def __init__(self) -> None:
@@ -20,7 +21,7 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Wait for a turn. Returns immediately if the present iteration has one left."""
+        """Wait for a turn. Returns immediately if the present iteration has a turn left."""
         loop = asyncio.get_running_loop()
         if self._left == TURNS:
             loop.call_soon(self._begin_iteration, loop)

@@ -57,7 +57,7 @@ def _is_exact_container(value: object, origin: object, arguments: Sequence[Any])
 
 
 def _is_within(value: object, limit: object) -> bool:
-    """Return whether the number ``value`` satisfies ``limit``; False if ``limit`` is of another kind."""
+    """Return whether the number ``value`` satisfies ``limit``; False if ``limit`` is no comparison or interval."""
     number = cast("float", value)
     match limit:
         case Ge(ge=least):

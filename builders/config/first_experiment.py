@@ -31,7 +31,8 @@ class Table:
     """The known facts about a table of the user.
 
     ``choice`` and ``settings`` select the dataset; ``shipped`` is true if conf/dataset has a mapping for this table.
-    ``kinds`` names and counts the references of the first rows, and ``skipped`` counts the skipped rows by reason.
+    ``kinds`` maps each kind of reference to its number of queries among the first rows. ``skipped`` maps each reason to
+    the number of skipped rows.
     """
 
     path: str

@@ -12,10 +12,13 @@ EXAMPLE = "Example: provider=[openai,weak:ollama] models.weak.model=qwen3:0.6b"
 
 
 def several_providers(word: str) -> list[str]:
-    """Return the overrides for a list of providers or the provider of the user. Other words are returned unchanged.
+    """Return the overrides for ``word``: a list of providers, or the provider of the simulated user.
 
-    The first provider is the policy of the run (group ``provider``). The others become ``models.ROLE``. Those without a
-    role are called ``weak``, ``weak_2``, ``weak_3`` and so on. Raises ``ConfigError`` if the list is not valid.
+    Any other word is returned unchanged.
+
+    The first provider is the policy of the run (group ``provider``). Each further provider becomes
+    ``models.ROLE``. Providers without a role are called ``weak``, ``weak_2``, ``weak_3`` and so on. Raises
+    ``ConfigError`` if the list is not valid.
     """
     if (user := USER.fullmatch(word)) and user[1] not in ("null", "none"):
         return [f"+provider@user.sampler={user[1]}"]

@@ -1,7 +1,7 @@
 """Finds the shipped experiment that a documented path such as ``experiments/marvin/openai_100x8.yaml`` names.
 
-The experiments are files in conf/experiment. Documents name them by a path in a folder ``experiments``, with one folder
-per persona or without.
+The experiments are files in conf/experiment. Documents name each experiment by a path in a folder
+``experiments``. The path may contain a folder with the name of the persona.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def experiment_names() -> list[str]:
 
 
 def results_file(path: Path) -> str | None:
-    """Return the Parquet file for the results of the experiment file ``path``.
+    """Return the path of the Parquet file for the results of the experiment file ``path``.
 
-    The file is in the folder ``results`` next to the experiment file. Return None if ``path`` is not in a folder
+    For ``FOLDER/NAME.yaml``, the result is ``FOLDER/results/NAME.parquet``. It is None if ``path`` is not in a folder
     ``experiments``.
     """
     return (path.parent / "results" / f"{path.stem}.parquet").as_posix() if FOLDER in path.parts else None

@@ -84,7 +84,7 @@ class ShardWorker:
         return os.uname().nodename
 
     def run(self, number: int, queries: Sequence[Query]) -> CompletedShard:
-        """Run shard ``number``, which has the given ``queries``, and return its result."""
+        """Run shard ``number``, which consists of ``queries``, and return its result."""
         progress = self._progress[number] = Progress()
         try:
             part = run_shard(replace(self._run, progress=progress), number, queries)

@@ -24,7 +24,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def check_json(value: object, setting: str) -> None:
-    """Raise ``ValueError`` if JSON cannot represent ``value`` or a part of it. ``setting`` names it in the message."""
+    """Raise ``ValueError`` if JSON cannot represent ``value`` or a part of it. ``setting`` is its name in messages."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{setting} is {value}, which JSON cannot hold; expected a finite number")
     if isinstance(value, Mapping):

@@ -165,7 +165,10 @@ def _property(name: str, schema: JsonObject, indent: str) -> Iterator[str]:
 
 
 def _options(schema: JsonObject, indent: str, *, described: bool = False) -> Iterator[str]:
-    """Yield one line per option of ``oneOf``. If ``described``, the first option is written without its description."""
+    """Yield one line per option of ``oneOf``.
+
+    ``described`` is true if ``schema`` has its own description. Then the first option is written without a description.
+    """
     for place, option in enumerate(schema["oneOf"]):
         notes = _description(option).splitlines() if place or not described else []
         notes += [f"default: {_default(option)}"] if "default" in option else []

@@ -52,9 +52,9 @@ class JudgeHealth:
         return replace(request, schema=None) if "response_format" in self.left_out else request
 
     def learn(self, answer: object, sent: Request) -> bool:
-        """Return whether ``answer`` refuses a setting of the request ``sent`` that can be left out.
+        """Add the settings that ``answer`` refuses to ``left_out``. Return whether it refuses at least one.
 
-        Such a setting is left out from then on.
+        Only a ``temperature`` or a JSON Schema of the request ``sent`` can be left out.
         """
         if not isinstance(answer, RequestError):
             return False

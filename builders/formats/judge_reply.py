@@ -123,7 +123,8 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
 def _last_verdict(reply: str, schema: Mapping[str, Any]) -> int:
     """Return the end position of the last object in ``reply``.
 
-    Without an object, return the end of the name in the first line that states a property; 0 if there is none.
+    Without an object, return the end position of the first property name that a line states. For the line
+    ``Equivalent: yes``, this is the end of ``Equivalent``. Return 0 if no line states a property.
     """
     objects = [found.end for found in find_objects(reply, _MOST_OBJECTS)]
     if objects:
@@ -162,7 +163,8 @@ def _nested(text: str) -> Iterator[Mapping[str, Any]]:
 def _stated_lines(reply: str, schema: Mapping[str, Any], quotable: Sequence[str]) -> list[dict[str, Any]]:
     """Return the objects that lines of ``reply`` state, such as ``Equivalent: yes``.
 
-    If lines state a property several times, there is one object per statement.
+    The first object has the first statement of each property, the second object the second, and so on. A property with
+    fewer statements keeps its last one. Objects that do not fit ``schema`` are left out.
     """
     names = {_key(key): key for key, rule in schema["properties"].items() if not _is_free_text(rule)}
     sources = [_without_space(source).lower() for source in quotable]

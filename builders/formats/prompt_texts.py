@@ -10,7 +10,7 @@ from bestofn.builders.records import Message, content_text
 def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
     """Return ``messages`` with ``before`` and ``after`` added around the text of the system prompt.
 
-    If there is no system prompt, it is added.
+    If ``messages`` have no system prompt, a new one is added, unless both texts are empty.
     """
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):

@@ -189,9 +189,10 @@ class Fulfilment:
         return [one for one, state in zip(self.criteria, self.states, strict=True) if state is None]
 
     def share(self, *, unknown: bool) -> Fraction:
-        """Return the satisfied share of the weights, from 0 to 1. States that are not known count as ``unknown``.
+        """Return the satisfied share of the weights, from 0 to 1. Unknown states count as ``unknown``.
 
-        The share is exact, because rounded sums of the weights would decide at the limit: 0.1 + 0.2 is above 0.3.
+        The share is an exact fraction. A sum of floats could be above a threshold only because of rounding, as
+        0.1 + 0.2 is above 0.3.
         """
         held = sum(
             exact(one.weight)

@@ -33,7 +33,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_value(value: T) -> T:
-    """Return ``value``, in which ``escaped`` was applied to every text in its dictionaries and lists."""
+    """Return ``value`` with ``escaped`` applied to every text, also within dictionaries and lists."""
     if isinstance(value, dict):
         return cast("T", {escaped_value(key): escaped_value(item) for key, item in value.items()})
     if isinstance(value, list):

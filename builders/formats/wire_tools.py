@@ -84,7 +84,10 @@ def _schema_for_wire(parameters: JsonObject) -> JsonObject:
 
 
 def _with_lists_of_required(schema: Any) -> Any:
-    """Return ``schema`` without each keyword ``required`` that is not a list, as older JSON Schemas have it."""
+    """Return ``schema`` without keywords ``required`` that are not lists.
+
+    In older JSON Schemas, ``required`` is a boolean.
+    """
     if isinstance(schema, list):
         return [_with_lists_of_required(item) for item in schema]
     if not isinstance(schema, Mapping):

@@ -162,8 +162,9 @@ class LocalEngine:
         """Return the token ids of the prompt. ``variables`` are passed to the model's chat template.
 
         ``continues``: the last message is the beginning of the answer, and the model continues it. If the model has no
-        chat template, the prompt is in the Harmony format, or, if the tokenizer lacks its tokens, has one line
-        ``role: content`` per message. Raises ``RequestError`` if the chat template does not accept the messages.
+        chat template, the prompt is in the Harmony format. It has one line ``role: content`` per message instead if the
+        tokenizer lacks Harmony's special tokens, or if ``continues`` is true. Raises ``RequestError`` if the chat
+        template does not accept the messages.
         """
         if not self.tokenizer.chat_template and self.speaks_harmony and not continues:
             parts = harmony_prompt.prompt(messages, tools, **variables)
@@ -247,9 +248,9 @@ class LocalEngine:
         return tuple(self.tokenizer.decode([token]) for token in tokens)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
-        """Return how many of the first tokens are needed for a text of more than ``characters`` characters.
+        """Return the smallest number of leading tokens whose text has more than ``characters`` characters.
 
-        If the whole text is not longer, return the number of all tokens.
+        If the text of all tokens is not that long, return the number of all tokens.
         """
         for count in range(1, len(tokens) + 1):
             if len(self.tokenizer.decode(tokens[:count], skip_special_tokens=True)) > characters:

@@ -104,7 +104,7 @@ class RowLayer(DynamicLayer):
     def join(self, other: RowLayer, sources: Tensor, length: int) -> None:
         """Append copies of the rows ``sources`` of ``other``.
 
-        ``length`` is the length of the longest row after this.
+        ``length`` is the length of the longest row, including the appended rows.
         """
         if other.keys is None or other.values is None:  # a layer that uses the keys and values of another layer
             return
@@ -158,7 +158,7 @@ def new_cache(config: PretrainedConfig) -> DynamicCache:
 def rows_can_join(cache: DynamicCache) -> bool:
     """Return whether rows can join and leave ``cache``.
 
-    This needs layers that store only keys and values, or nothing.
+    They can if each layer stores only keys and values, or stores nothing.
     """
     return all(type(layer) in (RowLayer, DummyLayer) for layer in cache.layers)
 

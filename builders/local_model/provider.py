@@ -39,8 +39,8 @@ TURN_PAUSE_S = 0.1  # seconds between two turns on a shared device, so that anot
 class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
-    - Requests join and leave the running batch between two tokens; it has up to ``max_rows`` answers. If memory runs
-      out, half of the answers continue at once, and the others later.
+    - Answers join and leave the running batch between two tokens; the batch has up to ``max_rows`` answers. If memory
+      runs out, half of the answers continue at once, and the other half continues later.
     - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
       (``local_model.seeded_sampling``).
     - ``max_answer_tokens`` limits the tokens of each answer, in addition to ``sampling.max_tokens``.

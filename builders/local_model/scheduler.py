@@ -90,8 +90,8 @@ class _JobRow(SequenceState):
 class Scheduler:
     """Computes the answers of jobs. ``submit`` may be called in any thread, ``run`` only in one thread at a time.
 
-    At most ``max_rows`` answers are sampled at the same time. If memory runs out, this limit is halved, and the other
-    answers continue later. The limit grows again when full batches fit.
+    At most ``max_rows`` answers are sampled at the same time. If memory runs out, this limit is halved, and answers
+    above the limit continue later. The limit grows again when full batches fit.
     """
 
     def __init__(self, engine: LocalEngine, max_rows: int) -> None:
@@ -117,8 +117,9 @@ class Scheduler:
     def run(self) -> bool:
         """Compute the answers of all jobs, including jobs that are submitted in the meantime.
 
-        If processes share the device, a turn ends after ``TURN_STEPS`` tokens per row: no answers join, and ``run``
-        returns when the batch is empty. Returns whether it ended for this reason.
+        If processes share the device, they take turns. After ``TURN_STEPS`` tokens per row, the turn of this process
+        ends: no further answers join the batch, and ``run`` returns when the batch is empty. Returns whether the turn
+        has ended in this way.
         """
         with self._engine.computing():
             self._batch, steps = self._new_batch(), 0
@@ -182,8 +183,9 @@ class Scheduler:
     def _attempt(self, work: Callable[[], None], rows: Sequence[_JobRow]) -> None:
         """Call ``work`` for the unfinished ``rows``, and divide its time among them.
 
-        After an exception, a new batch begins. If memory ran out, ``rows`` go back to the queue, or the job of a single
-        row fails. After any other exception, the jobs of all ``rows`` fail.
+        After an exception, a new batch begins. If memory ran out with several rows, they go back to the queue. If
+        memory ran out with a single row, the job of this row fails. After any other exception, the jobs of all ``rows``
+        fail.
         """
         started = time.perf_counter()
         try:

@@ -50,7 +50,8 @@ class TokenSampler:
     def sample(self, logits: Tensor, uniforms: Tensor, adjusted: Tensor | None = None) -> SampledTokens:
         """Sample a token per row. ``logits``: (rows, vocabulary), float32. ``uniforms``: a number in [0, 1) per row.
 
-        ``adjusted`` are the logits after the rules of the rows (``token_rules``). The tokens are sampled from them.
+        ``adjusted`` are the logits after the rules of each row were applied (``token_rules``). If it is not None, the
+        tokens are sampled from ``adjusted`` instead of ``logits``.
         """
         import torch
 

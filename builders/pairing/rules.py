@@ -85,7 +85,7 @@ def unteachable(messages: Sequence[Message]) -> str:
 
 
 def rules_of(pairing: Pairing) -> PairRules:
-    """Return the rules that the configuration binds to ``pairing``; without such rules, the default rules."""
+    """Return the rules that the configuration binds to ``pairing``; the default rules if it binds none."""
     rules = pairing.keywords.get("rules") if isinstance(pairing, functools.partial) else getattr(pairing, "rules", None)
     return rules if isinstance(rules, PairRules) else PairRules()
 
@@ -122,8 +122,8 @@ def usable_candidates(judged: Sequence[Judged], rules: PairRules) -> list[Judged
 def settled(judged: Sequence[Judged]) -> list[Judged]:
     """Return the candidates whose verdict is not contradicted by the verdict on an equal answer.
 
-    Candidates with equal messages that got both ``pass`` and ``fail`` are left out. A candidate without such a verdict
-    is left out if an equal answer has one, because a score must not decide against a verdict.
+    Candidates with equal messages that got both ``pass`` and ``fail`` are left out. A candidate with another
+    outcome is left out if an equal answer passed or failed, because a score must not decide against a verdict.
     """
     outcomes = {one.verdict.outcome for one in judged}
     if len(outcomes) == 1:  # no verdict can contradict another

@@ -13,7 +13,7 @@ the texts.
     shortest_pass        the shortest pass against random fails: trains the model to answer briefly
     all_pairs            all passes against all fails, largest margins first, up to a limit
     ladder               the highest-scored pass against fails spread evenly from the lowest to the highest score
-    length_balanced      random pairs of equal length, or with the chosen side longer and shorter in turn
+    length_balanced      random pairs with sides of equal length, or with the chosen side longer and shorter in turn
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ def ladder(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_quer
 def length_balanced(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Yield random pairs of equal length first, then pairs whose chosen side is alternately longer and shorter.
+    """Yield random pairs: pairs with sides of equal length first, then pairs with sides of unequal length.
 
-    Pairs of unequal length are used only if a query has both directions. It then has a pass that is longer than a fail,
-    and a pass that is shorter than a fail. ``seed`` and the texts decide which direction is first. A query with only
-    one direction gives no such pairs, because they would teach a preference for length.
+    In the pairs with unequal sides, the chosen side is alternately longer and shorter. ``seed`` and the texts decide
+    whether it is longer or shorter first. No pair with unequal sides is used if the longer side is chosen in all of
+    them, or the shorter side in all of them. They would teach a preference for length.
     """
     pairs = shuffled(_candidate_pairs(judged, rules), seed)
     longer = [pair for pair in pairs if length_of(pair[0]) > length_of(pair[1])]

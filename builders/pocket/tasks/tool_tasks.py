@@ -228,7 +228,7 @@ def length(rng: Random) -> ToolQuestion:
 
 
 def ticket(rng: Random) -> ToolQuestion:
-    """Create a question about a support ticket with a given number."""
+    """Create a question about the support ticket with a random number."""
     number = rng.randint(1000, 1999)
     question = rng.choice((f"Show me ticket TCK-{number}.", f"What is the state of ticket TCK-{number}?"))
     wrong = ({"ticket_id": f"TCK-{number + 1}"}, {"ticket_id": str(number)}, {"ticket_id": f"ACC-{number}"})
