@@ -85,7 +85,7 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
 class DockerSandbox(PooledSandbox):
     """Executes programs in containers, one program at a time per container.
 
-    ``workers`` is the number of programs at once; None means one per processor. There may be twice as many containers.
+    ``workers`` is the number of programs at once; None means one per processor.
     If ``image`` is None, bestofn's image is used, and built if it is missing. ``base`` is the base image of this build;
     change it if the machine cannot reach a registry. ``runtime`` is the name of a runtime of the engine, for example
     "runsc" for gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of one program together.

@@ -99,7 +99,7 @@ class LocalSandbox(PooledSandbox):
         except BaseException:  # also if cancelled: no other code closes this box
             await box.close()
             raise
-        pool = Pool(self._open_box, self.workers, self.runs_per_box)
+        pool = Pool(self._open_box, self.workers, self.runs_per_box, spares=self.workers)
         await pool.open(box)
         self._pool = pool
 

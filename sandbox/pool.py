@@ -1,7 +1,7 @@
 """A pool of boxes. It opens a new box when no box is free, and closes each box that cannot be used again.
 
 After a program, a box needs about a millisecond to get ready for the next one, and with Node much longer. Therefore a
-pool that executes many programs opens as many spare boxes as it executes programs at once.
+pool that executes many programs can open spare boxes.
 
 ``LocalSandbox`` and ``DockerSandbox`` execute their programs in a pool.
 """
@@ -36,15 +36,18 @@ _DECODER_CPU_S = 20.0
 class Pool:
     """Executes at most ``workers`` programs at once. ``open_box`` opens one of the boxes.
 
-    There are at most twice as many boxes. A box executes one program at a time, and is replaced after ``runs_per_box``
-    programs.
+    ``spares`` is the number of spare boxes. A box executes one program at a time, and is replaced after
+    ``runs_per_box`` programs.
     """
 
-    def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
+    def __init__(
+        self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int, spares: int = 0
+    ) -> None:
         self._open_box = open_box
         self._runs_per_box = runs_per_box
         self._free = asyncio.Semaphore(workers)
-        self._most_boxes = 2 * workers
+        self._most_boxes = workers + spares
+        self._has_spares = spares > 0
         self._runs = 0
         self._spare: asyncio.Task[None] | None = None  # which opens a spare box
         self._idle: list[Box] = []
@@ -154,7 +157,8 @@ class Pool:
     def _open_spare_later(self) -> None:
         """Open a spare box in the background, if the pool has executed many programs and has too few boxes."""
         is_opening = self._spare is not None and not self._spare.done()
-        if self._runs >= RUNS_BEFORE_SPARES and len(self._all) < self._most_boxes and not is_opening:
+        has_too_few = self._has_spares and len(self._all) < self._most_boxes
+        if self._runs >= RUNS_BEFORE_SPARES and has_too_few and not is_opening:
             self._spare = asyncio.ensure_future(self._open_spare())
             self._tasks.add(self._spare)
             self._spare.add_done_callback(self._tasks.discard)

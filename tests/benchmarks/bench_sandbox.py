@@ -79,7 +79,7 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
             for language, timed in others.items():
                 timed[name] = running(sandbox, Program(language, SOURCES[language]))
         for once in ways.values():
-            await two_at_a_time(once, 80)  # enough for the spare boxes of each backend to open
+            await two_at_a_time(once, 80)  # enough for all boxes of each backend to open
         sandboxes = list(backends.values())
         await compare("python", ways, rounds, sandboxes)
         for language, timed in others.items():

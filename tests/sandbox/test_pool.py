@@ -45,6 +45,7 @@ def pooled(
     use: Callable[[Pool], Iterable],
     workers: int = 1,
     runs_per_box: int = 100,
+    spares: int = 0,
 ) -> tuple[list[Execution], list[ScriptedBox]]:
     opened: list[ScriptedBox] = []
 
@@ -54,7 +55,7 @@ def pooled(
         return ScriptedBox(scripts[len(opened)], opened)
 
     async def run() -> list[Execution]:
-        pool = Pool(open_box, workers, runs_per_box)  # type: ignore[arg-type]
+        pool = Pool(open_box, workers, runs_per_box, spares)  # type: ignore[arg-type]
         results = await asyncio.gather(*use(pool))
         await pool.close()
         return list(results)
@@ -186,7 +187,7 @@ def test_few_programs_need_no_more_boxes_than_workers() -> None:
 
 def test_a_busy_pool_opens_a_spare_box_per_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bestofn.sandbox.pool, "RUNS_BEFORE_SPARES", 10)
-    results, opened = pooled([[]] * 9, times(60), workers=2)
+    results, opened = pooled([[]] * 9, times(60), workers=2, spares=2)
     assert len(results) == 60
     assert len(opened) == 4
     assert all(box.runs > 1 and box.closed for box in opened)
@@ -194,7 +195,7 @@ def test_a_busy_pool_opens_a_spare_box_per_worker(monkeypatch: pytest.MonkeyPatc
 
 def test_a_pool_without_spare_boxes_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bestofn.sandbox.pool, "RUNS_BEFORE_SPARES", 10)
-    results, opened = pooled([[]], times(60))
+    results, opened = pooled([[]], times(60), spares=1)
     assert [result.status for result in results] == ["ok"] * 60
     assert [box.runs for box in opened] == [60]
 
@@ -214,7 +215,7 @@ def test_a_spare_box_that_is_being_opened_is_cancelled_at_the_end(monkeypatch: p
         raise AssertionError
 
     async def run() -> None:
-        pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]
+        pool = Pool(open_box, 1, 100, spares=1)  # type: ignore[arg-type]
         await pool.run(Program("python", "pass"))
         await pool.run(Program("python", "pass"))
         await pool.close()
