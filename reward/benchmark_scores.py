@@ -54,9 +54,10 @@ def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """The margins of one prompt of Ties, a subset of RewardBench 2: spread and distance of the scores.
+    """The margins of one prompt of Ties, a subset of RewardBench 2.
 
-    The spread is that of the right scores; the distance is from the right scores to the wrong scores.
+    ``among_right`` is the spread of the right scores. ``above_wrong`` is the distance from the right scores down to the
+    wrong scores.
     """
 
     among_right: float | None  # highest minus lowest right score; None if there is only one right answer

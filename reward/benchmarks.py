@@ -36,7 +36,10 @@ class BenchmarkRow(NamedTuple):
 
 @dataclass
 class BenchmarkScores:
-    """The scores of a reward by name. ``unscored``: rows in which an answer has no value; ``reason`` is one reason."""
+    """The scores of a reward on a benchmark, by the name of the score.
+
+    ``unscored`` is the number of rows in which an answer has no value. ``reason`` says why in one of these rows.
+    """
 
     scores: dict[str, float] = field(default_factory=dict)
     rows: int = 0

@@ -49,9 +49,10 @@ def win_chances(wins: Sequence[Sequence[float]], prior: float = 0.1) -> list[flo
 
 
 def first_if_undefeated(chances: Sequence[float], wins: Sequence[Sequence[float]]) -> list[float]:
-    """Return ``chances``; if exactly one answer was compared and never lost, its chance becomes the highest.
+    """Return ``chances``. If exactly one answer is undefeated, its chance is raised above all other chances.
 
-    The fit alone does not guarantee this, because the prior favours answers with more comparisons.
+    An answer is undefeated if it has wins, no losses and no ties. The fit alone does not always give this answer the
+    highest chance, because the prior favours answers with more comparisons.
     """
     n = len(chances)
     undefeated = [i for i in range(n) if sum(wins[i]) > 0 and not any(wins[j][i] for j in range(n))]

@@ -62,7 +62,11 @@ def code_blocks(text: str) -> list[tuple[bool, str]]:
 
 
 def javascript_problem(source: str) -> str:
-    """Return the first text of ``source`` that is no JavaScript token, or the first bracket that does not match."""
+    """Return a message about the first syntax error of ``source``; "" if there is none.
+
+    A syntax error is a text that is no JavaScript token, or a bracket that does not match. A source that is too long to
+    be parsed also gives a message.
+    """
     from pygments.lexers.javascript import JavascriptLexer
     from pygments.token import Error, Punctuation
 

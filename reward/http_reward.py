@@ -181,8 +181,8 @@ def _prompt_text(query: Query) -> str:
 def scores_in(reply: object, count: int, key: str) -> list[Score]:
     """Return the scores of ``count`` answers from ``reply``. A value is None if there is no finite number for it.
 
-    All values are None if the indices are not distinct numbers from 0, because it is unclear which score belongs to
-    which answer.
+    The rows of a reply have indices. If an index occurs twice or is not from 0 to ``count`` − 1, all values are None,
+    because it is unclear which score belongs to which answer.
     """
     data = reply.get("data") if isinstance(reply, Mapping) else None
     listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []

@@ -46,10 +46,11 @@ async def ask(
 
 
 def with_problems(scores: Sequence[Score], problems: Sequence[str]) -> list[Score]:
-    """Return the ``scores`` of a tournament with one of the ``problems`` of its requests added.
+    """Return the ``scores`` of a tournament after adding one of the ``problems`` of its requests.
 
-    The first failed request is chosen; if none failed, the first problem. Missing values get the problem as a part of
-    ``parts["error"]``. If a request failed, the other values are incomplete and get it as ``parts["problem"]``.
+    The problem of the first failed request is added. If no request failed, the first problem is added. If a score has a
+    ``parts["error"]``, the problem is appended to it. If a request failed, every score with a value gets the problem as
+    ``parts["problem"]``, because its value lacks a comparison.
     """
     problem = next(filter(names_failed_request, problems), next(iter(problems), ""))
     is_incomplete = names_failed_request(problem)

@@ -47,7 +47,10 @@ class PrivacyReward:
 
 
 def is_number(digits: str) -> bool:
-    """Return whether ``digits`` have no separators and a wrong check digit (Luhn): they are not a payment card."""
+    """Return whether ``digits`` cannot be a payment card.
+
+    This is so if there are no separators between the digits, and the check digit (Luhn) is wrong.
+    """
     if not digits.isdecimal():
         return False
     doubled = [2 * int(digit) for digit in digits[-2::-2]]

@@ -1,4 +1,4 @@
-"""A reward for the steps of an answer by Monte Carlo: how often continuations of a prefix of its steps pass.
+"""A reward for the steps of an answer, estimated by Monte Carlo: how often continuations after a step pass.
 
 Math-Shepherd (arXiv:2312.08935) labels steps in this way. Configured by ``conf/reward/rollouts.yaml``.
 """
@@ -24,9 +24,11 @@ NO_VERDICT = "the answer has no verdict of pass or fail"
 
 
 class Estimate(NamedTuple):
-    """The estimate for one step. ``share``: the share of continuations that pass, or the reason why it is unknown.
+    """The estimate for one step.
 
-    ``failed`` is the first error of a request, or ""."""
+    ``share`` is the share of continuations that pass, or a text that says why the share is unknown. ``failed`` is the
+    first error of a request, or "".
+    """
 
     share: float | str
     failed: str
@@ -36,9 +38,9 @@ class RolloutReward:
     """Scores each step with the share of ``samples`` continuations after it that pass the ``verifier``.
 
     ``continue_by`` says how the model gets the steps. ``request``: as an answer, followed by a request to continue.
-    ``prefix``: as the beginning of its answer, which the server must support (``continue_final_message`` of vLLM and of
-    models in this process). The last step is scored with the verdict on the answer. Continuations without a verdict of
-    pass or fail do not count. If no continuation of a step counts, the value is None. If requests failed,
+    ``prefix``: as the beginning of its own answer. For ``prefix``, the server must support ``continue_final_message``,
+    as vLLM and models in this process do. The last step is scored with the verdict on the answer. Continuations without
+    a verdict of pass or fail do not count. If no continuation of a step counts, the value is None. If requests failed,
     ``parts["problem"]`` names the first error, and the next run samples these continuations again.
     """
 

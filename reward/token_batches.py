@@ -66,7 +66,7 @@ def batches(lengths: Sequence[int], budget: int, waste: float = 0.1, cached: int
 
 
 def padding_waste(lengths: Sequence[int], planned: Sequence[Sequence[int]]) -> float:
-    """Return the share of padding tokens in the ``planned`` batches. The benchmark of reward models reports it."""
+    """Return the share of padding tokens in the ``planned`` batches, from 0 to 1."""
     padded = sum(len(batch) * max(lengths[place] for place in batch) for batch in planned if batch)
     return 1 - sum(lengths[place] for batch in planned for place in batch) / padded if padded else 0.0
 

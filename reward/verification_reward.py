@@ -8,7 +8,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class VerificationReward:
-    """Scores a verdict by its outcome and its confidence from 0 to 1.
+    """Scores a verdict from 0 to 1, by its outcome and its confidence.
 
     ``pass``: 0.5 + confidence / 2. ``fail``: 0.5 − confidence / 2. ``abstain``: 0.5. ``error``: None.
     """

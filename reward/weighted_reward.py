@@ -61,5 +61,8 @@ class WeightedReward:
 
 
 def missing_values(failed: Mapping[str, Score]) -> str:
-    """Return the reasons of missing values as one text. ``failed`` has the name and the score of each such reward."""
+    """Return the reasons of missing values as one text.
+
+    ``failed`` maps the name of each reward that gave no value to its score.
+    """
     return "; ".join(f"{name}: {score.parts.get('error') or 'no value'}" for name, score in failed.items())

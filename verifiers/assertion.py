@@ -184,7 +184,8 @@ def _is_question(after: str) -> bool:
 def _is_framed(before: str) -> bool:
     """Return whether the words before the statement report, doubt, deny or suppose it.
 
-    A comma, a conjunction or many words between them and the statement end their effect: "I don't know why, but".
+    These words do not count if a comma, a conjunction or many words separate them from the statement: "I don't know
+    why, but".
     """
     if any(words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _TASK, _OTHER_ANSWER)):
         return True
@@ -204,7 +205,10 @@ def _is_denied_doubt(before: str, doubt: re.Match[str]) -> bool:
 
 
 def _is_quoted(before: str, statement: str, after: str) -> bool:
-    """Return whether the statement is a quotation of another writer, not one with which the writer gives the answer."""
+    """Return whether the statement is in a quotation of another writer.
+
+    An answer that the writer only puts in quotation marks is not such a quotation.
+    """
     for opening, closing in (('"', '"'), ("“", "”"), ("「", "」")):
         at = before.rfind(opening)
         is_open = before.count('"') % 2 == 1 if opening == closing else at > before.rfind(closing)

@@ -60,9 +60,10 @@ def rule_of(detail: Mapping[str, object]) -> Rule:
 def confidence(verifier: str, outcome: str, rule: Rule) -> float:
     """Return the share of right decisions of ``rule``, rounded to two decimals.
 
-    If few decisions of a rule were measured, its share is moved towards the share of its general part. In the same way,
-    the share of the general part is moved towards the share of all decisions with this outcome. A rule that was never
-    measured gets the share of its general part, but at most ``PRIOR``.
+    The general part of a rule is the rule without its last part. If few decisions of a rule were measured, its share is
+    moved towards the share of its general part. In the same way, the share of the general part is moved towards the
+    share of all decisions with this outcome. A rule that was never measured gets the share of its general part, but at
+    most ``PRIOR``.
     """
     counts = table().get(verifier, {}).get(outcome, {})
     share = PRIOR

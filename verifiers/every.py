@@ -49,7 +49,10 @@ class Every:
         return [call for part in self.parts.values() for call in planned_calls(part, query, candidates)]
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return the verdict. ``detail["parts"]`` has the verdicts of the parts, ``detail["share"]`` their share."""
+        """Return the verdict on all parts.
+
+        ``detail["parts"]`` has the verdict on each part. ``detail["share"]`` is the share of the passed parts.
+        """
         verdicts = await asyncio.gather(*(self._part(name, query, candidate) for name in self.parts))
         found = dict(zip(self.parts, verdicts, strict=True))
         if len(found) == 1:

@@ -114,7 +114,10 @@ def _read_pattern(part: str) -> tuple[str, str]:
 
 
 def _earlier_patterns(text: str) -> list[tuple[str, str]]:
-    """Return the patterns of the answer except the last one. The last one may only explain a part of another one."""
+    """Return the patterns in the answer, without the last pattern.
+
+    The last pattern may only explain a part of an earlier pattern, which is then the real answer.
+    """
     parts = dict.fromkeys(
         _read_pattern(part) for part in FENCE.findall(text) + [part for _, part in INLINE.findall(text)]
     )
@@ -150,7 +153,7 @@ def first_problem(pattern: str, flags: str, check: Mapping[str, Any]) -> str:
 
 
 def _texts(query: Query) -> Sequence[object]:
-    """Return the texts of the check ``regex``; () if it has none or cannot be read."""
+    """Return the texts that the check ``regex`` lists; () if it lists none, is missing or cannot be read."""
     check = (query.reference.checks or {}).get("regex")
     if not isinstance(check, Mapping) or check.get("how", "fullmatch") not in ("fullmatch", "search"):
         return ()

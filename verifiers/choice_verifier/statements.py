@@ -1,8 +1,9 @@
 """Finds the statements of a text that name the chosen options, and decides which statement counts.
 
-The most explicit kind counts: a tag, JSON or a box; "the answer is"; a short text or the first line; the last sentence.
-If statements of one kind differ, the last one counts only after a correction such as "wait". Otherwise the text is
-undecided, because it may continue with answers to other questions.
+There are four kinds of statements, from the most to the least explicit: a tag, JSON or a box; "the answer is"; a short
+text or the first line; the last sentence. Only statements of the most explicit kind in the text count. If they differ,
+the last one counts only after a correction such as "wait". Otherwise the text is undecided, because it may also answer
+other questions.
 """
 
 from __future__ import annotations
@@ -291,7 +292,7 @@ def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
 
 
 def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
-    """Return the choice that ``text`` names. Return None if ``text`` rejects an option or mentions other ones."""
+    """Return the choice that ``text`` names; None if ``text`` rejects an option or mentions further options."""
     choice = read_choice(text, options)
     claim = _REASON.split(text, maxsplit=1)[0]
     if choice is not None and choice.form == "letters" and _says_more(text, choice, len(options)):
@@ -347,6 +348,6 @@ def _closing(text: str, options: Sequence[str]) -> Statement | None:
 
 
 def _is_asserted_cue(sentence: str, cue: re.Match[str]) -> bool:
-    """Return whether ``sentence`` asserts the letter of ``cue``, and also the words that belong to it."""
+    """Return whether ``sentence`` asserts the letter in ``cue``, and also the words of ``cue`` after the letter."""
     start, end = cue.span(cue.lastindex or 0)
     return is_asserted(sentence, start, end) and is_asserted(sentence, start, cue.end())

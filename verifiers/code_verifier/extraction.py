@@ -122,7 +122,8 @@ def _only_starts_programs(text: str) -> bool:
 def language_of(text: str, also: str = "") -> str:
     """Return the programming language with the most typical line beginnings in ``text``, or "" if there are none.
 
-    Compiled languages have many line beginnings in common. Therefore ``also`` is the only compiled language considered.
+    ``also`` is the only compiled language that is considered, because compiled languages have many line beginnings in
+    common.
     """
     signs = {also: SIGNS[also], **_SIGNS} if also in SIGNS else _SIGNS
     votes = {
@@ -159,8 +160,9 @@ _REJECTED = regex(
 def _is_counterexample(blocks: list[Block], chosen: int, language: str) -> bool:
     """Return whether the chosen block may be a bad example.
 
-    Two conditions must hold. The text before the block contains a word such as "wrong". An earlier block in the same
-    language defines one of its names. If the block defines no names, any earlier block in that language is enough.
+    Two conditions must hold. First, the text before the chosen block contains a word such as "wrong". Second, an
+    earlier block in the same language defines a name that the chosen block defines too. If the chosen block defines no
+    names, any earlier block in its language is enough.
     """
     if not _REJECTED.search(blocks[chosen].before):
         return False

@@ -35,7 +35,10 @@ async def judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
 
 
 def _compared(run: Execution, case: JsonObject, stdin: str, number: int) -> Tally:
-    """Return the tally of one run: compare its output with that of ``case``. ``failing`` is None if they are equal."""
+    """Return the tally of one run: compare its output with the expected output of ``case``.
+
+    The run passes if both outputs are equal. Otherwise ``failing`` of the tally describes the difference.
+    """
     expected = str(case["stdout"])
     if run.status == "ok" and same_output(expected, run.stdout):
         return Tally(1, 1, run.status)

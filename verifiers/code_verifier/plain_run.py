@@ -55,9 +55,10 @@ async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, str
 
 
 def tally_of_plain_run(execution: Execution, sources: Sequence[str]) -> Tally:
-    """Return the tally of a plain run. No test passes if the execution has more or fewer verdicts than tests.
+    """Return the tally of a plain run of the tests ``sources``.
 
-    A program that runs in one process with its tests can write verdicts itself.
+    A program that runs in one process with its tests can write verdicts itself. Therefore no test passes if the
+    execution has more or fewer verdicts than tests.
     """
     if len(execution.returns) != len(sources):
         return Tally(0, len(sources), execution.status)

@@ -120,7 +120,10 @@ def _names_in_headers(query: Query) -> set[str]:
 
 
 def with_prelude(source: str, reading: Reading, offered: frozenset[str]) -> str:
-    """Return ``source`` after the definitions of the offered names that it reads and does not define."""
+    """Return ``source``, preceded by definitions of offered names.
+
+    Only names that ``source`` reads and does not define are added.
+    """
     if not offered:
         return source
     lines = [_statement(name, reading.called) for name in sorted(reading.undefined & offered)]

@@ -209,7 +209,10 @@ def _cases_in_check(tests: CodeTests) -> int:
 
 
 def _not_python(error: str, tests: CodeTests) -> Tally:
-    """Return the tally for the syntax error ``error``. In the setup of the tests, it is a problem of the tests."""
+    """Return the tally for the syntax error ``error``.
+
+    If the setup of the tests has a syntax error, the tally has a ``problem``, because the program is not at fault.
+    """
     total = len(tests.cases)
     if is_broken(tests.setup):
         return Tally(0, total, "broken tests", problem=f"the setup of the tests is not valid Python: {error}")

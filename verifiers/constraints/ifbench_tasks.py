@@ -1,4 +1,4 @@
-"""Checks of the kinds ``custom`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833)."""
+"""Checks of the kind ``custom`` of IFBench (Pyatkin et al. 2025, arXiv:2507.02833)."""
 
 from __future__ import annotations
 

@@ -118,7 +118,10 @@ def _bounds(found: re.Match[str], constraint: str) -> JsonObject:
 
 
 def _is_part(prompt: str, found: re.Match[str]) -> bool:
-    """Return whether the number may be vague or about only a part of the response, according to its sentence."""
+    """Return whether the number ``found`` may be no limit on the whole response.
+
+    It may be vague ("about 100"), or its sentence may be about only a part of the response.
+    """
     begin = max(prompt.rfind(mark, 0, found.start()) for mark in ".!?\n;") + 1
     end = min((at for at in (prompt.find(mark, found.end()) for mark in ".!?\n;") if at >= 0), default=len(prompt))
     return PARTIAL.search(prompt[begin:end]) is not None or VAGUE.search(prompt[: found.start()]) is not None

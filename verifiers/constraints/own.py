@@ -142,7 +142,7 @@ def is_json(text: str, fence: bool = True) -> str:
 
 @constraint("format")
 def has_format(text: str, format: str) -> str:
-    """Return "" if the response has the given format; otherwise the problem.
+    """Return "" if the response has the format ``format``; otherwise the problem.
 
     The formats are a Markdown ``table``, a fenced ``code`` block, ``csv``, and ``plain`` text without Markdown.
     """
@@ -169,7 +169,7 @@ def sections(
     max: float | None = None,
     exactly: float | None = None,
 ) -> str:
-    """Return "" if the response has the given Markdown headings in this order; otherwise the problem.
+    """Return "" if the response has the Markdown ``headings`` in this order; otherwise the problem.
 
     The number of headings must be within the bounds.
     """

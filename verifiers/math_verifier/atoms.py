@@ -243,7 +243,7 @@ class Atoms(Brackets):
         raise Unsupported(f"unknown command {token.text}")
 
     def _fraction(self) -> Node:
-        """Parse the arguments of a fraction. The fraction d/dx before an expression is its derivative."""
+        """Parse the arguments of a fraction. If it is d/dx, parse the next expression too; return its derivative."""
         fraction = Apply("/", (self._argument(), self._argument()))
         operator = _differential(fraction)
         if operator is None or self.peek().kind == "end" or not self._juxtaposed(fraction):

@@ -92,7 +92,10 @@ def _choose(match: re.Match[str]) -> str:
 
 
 def _progression(match: re.Match[str]) -> str:
-    """Return ``1, 2, \\ldots, 5`` with all its items. Other lists, and lists of more than 64 items, do not change."""
+    """Return a list such as ``1, 2, \\ldots, 5`` with all its items: ``1, 2, 3, 4, 5``.
+
+    Lists without a constant step, and lists of more than 64 items, do not change.
+    """
     first, second, third, last = (int(part) if part else None for part in match.groups())
     step = (second or 0) - (first or 0)
     if first is None or second is None or last is None or not step or (third is not None and third - second != step):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 
 def plain_text(value: object) -> str | None:
-    """Return ``value`` as text if it is a text, a number, a list of these, or None; otherwise return None.
+    """Return ``value``, a text, a number or a list of these, as text; None for values of other types.
 
     The text of None is "".
     """

@@ -2,9 +2,9 @@
 
 ``strict``               The numbers are equal. If one is a decimal of ten or more digits, a relative difference of at
                          most 1e-9 is accepted.
-``reference_precision``  If the reference is a decimal, an answer that rounds to the reference is also accepted. So is
-                         an answer of at least three digits to which the reference rounds. If the reference is exact
-                         (an integer, a fraction, a root), a correctly rounded answer is undecided.
+``reference_precision``  If the reference is a decimal, an answer that rounds to the reference is also accepted. An
+                         answer of at least three digits is also accepted if the reference rounds to it. If the
+                         reference is exact (an integer, a fraction, a root), a correctly rounded answer is undecided.
 ``lenient``              Also accepts any correct rounding to at least three digits, and any answer within 0.5 percent
                          of a decimal reference.
 """
@@ -53,7 +53,7 @@ def agree(ours: Real, our_place: int | None, theirs: Real, their_place: int | No
 
 
 def printed_place(value: Real, place: int) -> int:
-    """Return the place (see ``Number``) of a decimal, without digits that come only from printing a double.
+    """Return the place (see ``Number``) of a decimal. Digits that come only from printing a double do not count.
 
     ``0.14300000000000002`` is 0.143, so its place is -3. Programs print the integer 1055 as ``1055.0``, so a final
     ``.0`` is ignored for values of at least 100.

@@ -55,7 +55,7 @@ def _reference_in_words(gold: Text, given: Node, terms: Terms) -> Reading | None
 
 
 def has_several_values(node: Node) -> bool:
-    """Return whether a reference has several values, so that several boxes can be its answer."""
+    """Return whether a reference has several values. An answer may then give each value in a box of its own."""
     return head(node) in ("pm", "mp") or (head(node) in COLLECTIONS and len(node.args) > 1)  # type: ignore[union-attr]
 
 

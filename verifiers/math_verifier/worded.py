@@ -74,7 +74,7 @@ def _place(letter: str) -> int:
 
 
 def _option_value(option: str, answer: str, terms: Terms) -> Match:
-    """Compare an answer that states a value with the text of the correct option."""
+    """Compare the text of the correct option with an answer that states a value."""
     given = read(answer)
     match = compare(read(option), given, terms)
     if not match.equal and isinstance(given, Text):

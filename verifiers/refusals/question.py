@@ -80,9 +80,9 @@ _MOST = 4_000  # number of characters of a question that are read at each end
 class Asked:
     """The kinds of answer that a question asks for.
 
-    ``writing``: a message or fiction, in which "I" is not the model. ``reworking``: another form of a given text.
-    ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why something is so.
-    ``loaded``: reasons for a claim about what should be. ``negated``: this claim contains a negation or a ban.
+    ``writing``: a message or fiction, in which "I" is not the model. ``reworking``: another form of a text in the
+    question. ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why something is
+    so. ``loaded``: reasons for a claim about what should be. ``negated``: this claim contains a negation or a ban.
     ``stems``: the first five letters of each word of the question; empty if the question is not known.
     """
 

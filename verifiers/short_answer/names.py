@@ -49,11 +49,11 @@ def _append(found: list[tuple[Token, ...]], current: list[Token], question: Ques
 def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
     """Return whether two names may belong to the same person.
 
-    The last names must be equal. The first names, and then the middle names in order, must be equal or one an initial;
-    the last middle names may be missing. ``R. J. Mitchell`` agrees with ``Reginald Mitchell``, and ``George W. Bush``
-    does not agree with ``George H. W. Bush``. The first words of the reference may be missing if two words remain:
-    ``Elizabeth Patterson`` agrees with ``Mary Elizabeth Patterson``. ``Malcolm & Donald Campbell`` are two persons, and
-    agree with none.
+    The last names must be equal. The first names must be equal, or one must be the initial of the other. The same holds
+    for the middle names in order, of which the last may be missing. ``R. J. Mitchell`` agrees with ``Reginald
+    Mitchell``, and ``George W. Bush`` does not agree with ``George H. W. Bush``. The first words of the reference may
+    be missing if two words remain: ``Elizabeth Patterson`` agrees with ``Mary Elizabeth Patterson``. A reference such
+    as ``Malcolm & Donald Campbell`` means two persons, and agrees with no name.
     """
     ours = without_titles(reference)
     theirs = without_titles([word.form for word in name])
@@ -97,7 +97,10 @@ def _common_pairs(first: str, second: str) -> float:
 
 
 def is_abbreviation(word: str, other: str) -> bool:
-    """Return whether a word in capitals is an abbreviation: ``TB`` has letters of ``tuberculosis`` in their order."""
+    """Return whether ``word`` is in capitals and may be an abbreviation of ``other``: ``TB`` of ``tuberculosis``.
+
+    The letters of ``word`` must occur in ``other`` in the same order, and both must begin with the same letter.
+    """
     if not word.isupper() or not 2 <= len(word) <= 5 or not other.startswith(word[0].lower()):
         return False
     letters = iter(other)

@@ -31,7 +31,7 @@ def difference(expected: Any, actual: Any, spec: Mapping[str, Any]) -> Finding:
 
 
 def _check_rules(spec: Mapping[str, Any]) -> None:
-    """Raise ``SpecificationError`` if ``compare`` or one of its ``fields`` has an unknown rule."""
+    """Raise ``SpecificationError`` if ``spec``, or an entry of its ``fields``, has an unknown or invalid rule."""
     fields = spec.get("fields") or {} if isinstance(spec, Mapping) else {}
     for rules in (spec, *(fields.values() if isinstance(fields, Mapping) else [fields])):
         if not isinstance(rules, Mapping):

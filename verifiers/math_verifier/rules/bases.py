@@ -34,7 +34,11 @@ def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
 
 
 def _in_any_base(digits: str, other: Node, reference: Node, candidate: Node) -> Match:
-    """Compare a numeral whose base is a letter with a value. They differ if the value differs in every base."""
+    """Compare a numeral whose base is unknown, such as ``204_b``, with the tree ``other``.
+
+    If ``other`` is a number, and ``digits`` have another value in every base, the trees differ. Otherwise the match is
+    unclear.
+    """
     if not isinstance(other, Number) or not digits.isalnum():
         return Unclear("a numeral without a value")
     for base in range(2, 37):

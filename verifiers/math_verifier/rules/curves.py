@@ -1,7 +1,6 @@
 """Compares equations and inequalities that contain symbols.
 
-Three methods are used: whether both are proportional, whether they have the same solutions, and whether they are true
-at the same points.
+Three tests are used: both are proportional, both have the same solutions, or both are true at the same points.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compares expressions with symbols by their values at fixed points.
 
 Rational functions are evaluated exactly, so equal values at several points are practically a proof (Schwartz 1980,
-Zippel 1979). Expressions differ only if no region of points agrees. If they agree for positive numbers, or for whole
-numbers, they may be equal under the conditions of the problem.
+Zippel 1979). If the values differ somewhere, but are equal in a whole region of points, the expressions are undecided.
+The region may be the positive numbers or the whole numbers, and the problem may be only about these.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def _only_member(node: Node, other: str) -> Node | None:
-    """Return the tuple of a set of one tuple, such as ``{(1, 2)}``. Return None if the other side is a set too.
+    """Return the tuple in a set of one tuple, such as ``{(1, 2)}``; None for all other trees.
 
-    Return None also for all other trees. ``other`` is the head of the other side.
+    ``other`` is the head of the other side. If it is a set or a list without brackets, the result is also None.
     """
     if head(node) != "{}" or other in ("{}", ",") or len(node.args) != 1:  # type: ignore[union-attr]
         return None
@@ -97,7 +97,10 @@ def _without_names(node: Node) -> Node:
 def _one_against_many(
     reference: Node, candidate: Node, ours: tuple[Node, ...], theirs: tuple[Node, ...], terms: Terms, same: Same
 ) -> Match:
-    """Compare a single value with a collection. They are equal if every item of the answer is the reference value."""
+    """Compare two sides, one of which is a single value and the other a collection.
+
+    If the reference is the single value, an answer that only repeats this value is equal.
+    """
     if len(ours) == 0 or len(theirs) == 0:
         values = ours or theirs
         if all(is_value(value) for value in values):

@@ -45,7 +45,10 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _in_dollars(node: Node, other: str) -> Node:
-    """Convert cents to dollars: 50 cents become 0.5. ``other``, the head of the other tree, must be ``money``."""
+    """Convert cents to dollars: 50 cents become 0.5. Return other trees unchanged.
+
+    Return cents unchanged too if ``other``, the head of the other tree, is not ``money``.
+    """
     if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in _CENTS:  # type: ignore[union-attr]
         return node
     return _hundredth(node.args[0])  # type: ignore[union-attr]
@@ -58,7 +61,8 @@ def _without(node: Node, mark: str) -> Node:
 def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     """Compare two numbers of which at least one has a scale, such as ``2.3 million``.
 
-    The full values are compared first. If only one side has a scale, its number (2.3) is also compared.
+    The full values are compared first. If only one side has a scale, its number without the scale (2.3) is then
+    compared with the other side.
     """
     full = same(_full_scale(reference), _full_scale(candidate), terms)
     if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]

@@ -48,7 +48,7 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _congruences(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Compare two congruences such as ``n ≡ 1 (mod 3)``. Against other answers they are unclear."""
+    """Compare two congruences such as ``n ≡ 1 (mod 3)``. If only one side is a congruence, the match is unclear."""
     if head(reference) != head(candidate):
         return Unclear("a congruence against something else")
     ours, theirs = reference.args, candidate.args  # type: ignore[union-attr]
@@ -95,7 +95,7 @@ def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Sam
 
 
 def _may_be_meant(equation: Node, value: Node, terms: Terms, same: Same) -> bool:
-    """Return whether ``value`` is a side of ``equation``, or its solution if it has exactly one unknown."""
+    """Return whether ``value`` is a side of ``equation``, or may solve an ``equation`` with exactly one unknown."""
     sides = _sides(equation)
     if any(same(side, value, terms).equal for side in sides):
         return True
@@ -246,7 +246,11 @@ def _ordered_names(node: Node) -> list[Node] | None:
 
 
 def _same_order(ours: list[Node], theirs: list[Node], reference: Node, candidate: Node) -> Match:
-    """Return the match of two orders of the same names. A list in the opposite order may be decreasing."""
+    """Return the match of two orders of names, such as ``a < b < c`` and the list ``a, b, c``.
+
+    If the names differ, the match is unclear. If a list has the opposite order of a chain, the match is also unclear,
+    because the list may be in decreasing order.
+    """
     if ours == theirs:
         return Equal("the same order")
     if set(ours) != set(theirs) or (ours == theirs[::-1] and head(reference) != head(candidate)):
