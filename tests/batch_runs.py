@@ -1,4 +1,4 @@
-"""Draws samples in batch mode, interrupts such runs, and reads their journals. For tests with ``batch_doubles``."""
+"""Functions for tests with ``batch_doubles``: they draw samples in batch mode, interrupt runs, and read journals."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
     python -m tests.benchmarks.accuracy_sandbox [sandbox=docker|local] [cases=FILE]
 
 The cases are not part of the project: by default they are in ``../shared/sandbox_cases``. Without them nothing is measured.
-Each backend limits processes and memory itself; run a new backend inside another cgroup. The exit code is 1 after an escape,
-a forged result, an honest program that failed, or a case that blocked the event loop for more than 50 ms. The time that the
-loop waited for a processor does not count.
+Each shipped backend limits processes and memory itself. Run a new backend in a cgroup with limits. The exit code is 1
+after an escape, a forged result, an honest program that failed, or a case that blocked the event loop for more than
+50 ms. The time that the loop waited for a processor does not count.
 """
 
 from __future__ import annotations

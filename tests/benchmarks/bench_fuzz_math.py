@@ -1,7 +1,8 @@
-"""Verifies megabytes of mutated answers, of which none may raise or take long, and then rewritten answers.
+"""Checks the math verifier in two parts: with megabytes of mutated answers, and with rewritten answers.
 
 ``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test tables (cut, doubled,
-spliced, bytes flipped, signs repeated), verifies each against its reference, and prints the slowest.
+spliced, bytes flipped, signs repeated), verifies each against its reference, and prints the slowest. No answer may
+raise an error or take long.
 
 The second part uses the equal pairs of the tables. A change that keeps the meaning (layout, phrases, remarks) must not
 make a right answer ``fail``. A near miss (one digit or sign changed) must not ``pass``.
@@ -87,7 +88,7 @@ def rewritten() -> int:
 
 
 def equal_pairs() -> list[tuple[str, str]]:
-    """Return the pairs of the first table that pass in a plain box. Answers with unbalanced braces are omitted."""
+    """Return the pairs of the first table whose answer passes inside ``\\boxed{}``; the others are omitted."""
     lines = [line.split(" ⇔ ") for line in TABLES[0].read_text(encoding="utf-8").splitlines() if " ⇔ " in line[1:]]
     pairs = [(parts[0], parts[1]) for parts in lines if len(parts) == 2 and not parts[0].startswith("#")]
     return [

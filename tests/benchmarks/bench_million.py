@@ -130,7 +130,7 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
 
 
 def lines() -> list[str]:
-    """Return eight answers of about 300 characters. Each ends with a box that contains a number from 0 to 7."""
+    """Return eight answers of about 300 characters. Each ends with a number from 0 to 7 inside ``\\boxed{}``."""
     draw = random.Random(0)
     return [f"{' '.join(draw.choices(WORDS, k=60))}. The answer is \\boxed{{{number}}}." for number in range(8)]
 

@@ -1,4 +1,4 @@
-"""Measures verification with one and with two workers: mathematics for SymPy, and programs in a sandbox.
+"""Measures verification with one and with two workers: mathematics that needs SymPy, and programs in a sandbox.
 
     python -m tests.benchmarks.bench_scaling [rounds=3] [sandbox=local|docker]
 

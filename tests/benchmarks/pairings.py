@@ -166,7 +166,7 @@ def without_verdicts(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def third_of(rows: Iterable[Row]) -> float:
-    """Return the pass rate at the first third of the sorted queries that have a pass and a fail."""
+    """Return the pass rate below which a third of the queries lie. Only queries with both a pass and a fail count."""
     rates: list[float] = []
     for row in rows:
         outcomes = [verdict["outcome"] for verdict in row["verdicts"] if verdict["outcome"] in ("pass", "fail")]

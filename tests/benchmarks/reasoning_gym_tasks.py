@@ -72,7 +72,10 @@ async def examine(name: str, instances: int, workers: ProcessPool) -> Examined:
 
 
 def answers(queries: Sequence[Query], place: int) -> list[tuple[str, str | None]]:
-    """Return a right answer and two wrong ones to a query; None if there is none."""
+    """Return (label, answer) of one right and two wrong answers to the query at ``place``.
+
+    An answer is None if the query has no reference, or if no other query has a different one.
+    """
     right = queries[place].reference.answer
     others = (query.reference.answer for query in [*queries[place + 1 :], *queries[:place]])
     other = next((answer for answer in others if answer not in (right, None)), None)

@@ -96,7 +96,7 @@ def _query(number: int) -> tuple[Query, Candidate, str]:
 
 
 async def verify(daemon: Daemon, image: str, runs: int, restarts: int) -> Counter[str]:
-    """Verify ``runs`` answers while the daemon restarts. Count the verdicts as ``outcome (right outcome)``."""
+    """Verify ``runs`` answers while the daemon restarts. Return counts with the keys ``OUTCOME for RIGHT OUTCOME``."""
     found: Counter[str] = Counter()
     numbers = iter(range(runs))
 

@@ -1,6 +1,6 @@
 """A batch job that is not done after ``patience_s`` is cancelled before its requests go online.
 
-None is paid for twice.
+No request is paid for twice.
 """
 
 from collections.abc import Callable

@@ -131,7 +131,7 @@ def test_a_batch_is_looked_at_however_long_ago_it_was_sent_off(tmp_path, polls: 
 
 
 def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
-    """Return an answer function that gives ``answers`` to the first status checks, and else asks ``double``."""
+    """Return a server function: the first status checks get ``answers``, and ``double`` answers all other requests."""
     replies = list(answers)
 
     def answer(sent: Sent) -> Answer:
@@ -305,7 +305,7 @@ def others_asked(tmp_path, provider, first: int = 6) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "online"])
 def test_what_is_done_is_kept_before_anything_else_is_asked(tmp_path, mode: str) -> None:
-    """A run stores the replies of finished batch jobs before it sends requests, even if it needs none of them."""
+    """Before a run sends requests, it stores the replies of finished batch jobs, even if it needs no such reply."""
     double = OpenAIDouble(polls=10**6)
 
     def answer(sent: Sent) -> Answer:
@@ -558,7 +558,7 @@ def test_a_job_of_another_program_costs_no_reply(tmp_path) -> None:
 
 
 def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
-    """The next run finds both lost jobs at Anthropic, even if it takes the first job for the second."""
+    """The next run finds both lost jobs at Anthropic, even if it confuses the first job with the second."""
     double = AnthropicDouble()
 
     def provider(server: WireServer, most: int) -> AnthropicMessages:

@@ -1,4 +1,4 @@
-"""The clouds through the SDKs' clients: credentials, URLs, bodies, faults, and runs that were killed."""
+"""Requests to the clouds with the clients of the SDKs: credentials, URLs, bodies, faults, and killed runs."""
 
 from __future__ import annotations
 

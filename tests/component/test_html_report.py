@@ -91,7 +91,7 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
 
 
 def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> str:
-    """Return the report page of these rows, with all rows in its list."""
+    """Return the report page of the rows ``nested``. Its list contains every row."""
     figures = RunFigures(pairs=PairFigures())
     for row in nested:
         query = record_of_nested_row(row)

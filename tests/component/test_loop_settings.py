@@ -58,7 +58,7 @@ def result(out: Path) -> tuple[Any, Any]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a finished loop. Tests copy it back with ``restored``."""
+    """Return the folder of a finished loop. ``restored`` undoes the changes that a test makes in it."""
     out = tmp_path_factory.mktemp("loops") / "loop"
     loop(config(out, "dpo"))
     shutil.copytree(out, out.with_name("copy"))

@@ -100,7 +100,7 @@ def table(out: Path) -> list[dict[str, Any]]:
 def test_dataset_and_rate_are_those_of_a_single_machine(cluster, expected, tmp_path) -> None:
     """A cluster gives the dataset and keeps the rate limit of a single machine.
 
-    The two workers cannot read the run's folder, and verification runs on the node that has its resource.
+    The two workers cannot read the run's folder. Verification runs on the node with the resource ``docker``.
     """
     with OpenAIServer() as server:
         executor = RayExecutor(

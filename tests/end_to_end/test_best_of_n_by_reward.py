@@ -84,7 +84,7 @@ JUDGES = {
 
 @pytest.mark.parametrize("words", JUDGES.values(), ids=JUDGES)
 def test_a_judge_on_a_server_finds_the_best_of_ten(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Both kinds of judges of document D find the best of ten answers. The sweep of document E shows its cost."""
+    """Both kinds of judges of document D find the best of ten answers. The analysis shows the cost of each k."""
     with OpenAIServer(answer=answer) as server:
         prices = "prices={m: {input: 1.0, output: 2.0}}"
         more = ("n=10", "pairs=by_score", "stages.generate.greedy=true", prices)

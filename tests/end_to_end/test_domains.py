@@ -1,4 +1,4 @@
-"""One whole build per domain, from its included examples and their recorded answers to pairs."""
+"""One complete build per domain. It reads the included examples with their recorded answers, and writes pairs."""
 
 from __future__ import annotations
 

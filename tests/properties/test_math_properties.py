@@ -1,6 +1,9 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Properties of every answer: no text raises, equality is symmetric, printing and parsing keep the value, and verdicts
-do not depend on threads or processes."""
+"""Properties of the math verifier for arbitrary answers.
+
+No text raises an error, equality is symmetric, printing and parsing keep the value, and verdicts do not depend on
+threads or processes.
+"""
 
 import asyncio
 import threading

@@ -124,7 +124,10 @@ def expected_count(name: str, table: list[Judged]) -> int:
 
 
 def expected_balanced(chosen: list[Judged], rejected: list[Judged]) -> int:
-    """Return 1 if pairs in both directions of length, or of equal length, are possible; otherwise 0."""
+    """Return the expected number of pairs of ``length_balanced``: 1 or 0.
+
+    1 needs a pair with equal lengths, or two pairs: one with the longer text chosen, one with the shorter.
+    """
     directions = {
         (length_of(good) > length_of(bad)) - (length_of(good) < length_of(bad))
         for good in chosen

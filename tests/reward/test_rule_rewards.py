@@ -178,7 +178,7 @@ def test_ensemble_of_z_scores_prices_disagreement() -> None:
 
 
 def test_every_tournament_of_four() -> None:
-    """The 64 tournaments of four have the right numbers of cyclic triples: 24 have none, 16 one, and 24 two."""
+    """The 64 tournaments of four answers have the right numbers of cyclic triples: 24 have none, 16 one, and 24 two."""
     pairs = list(itertools.combinations(range(4), 2))
     counts = {0: 0, 1: 0, 2: 0}
     for won in itertools.product((0, 1), repeat=6):

@@ -10,7 +10,7 @@ ERRORS = (sqlite3.Error,)
 
 
 def query(source: str, setup: str) -> list[tuple[object, ...]]:
-    """Return the rows of the query ``source`` in a database that ``setup`` creates."""
+    """Return the rows of the SQL statement ``source`` in a database that ``setup`` creates."""
     database = sqlite3.connect(":memory:")
     database.create_function("shout", 1, lambda text: f"{text.upper()}!")
     database.executescript(setup)

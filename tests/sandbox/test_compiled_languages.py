@@ -270,7 +270,7 @@ def test_a_compiled_program_is_confined_and_limited(in_sandbox: InSandbox) -> No
 
 
 class WithoutCompiler:
-    """Answers as a box in which every compiler is missing."""
+    """Replaces a box without compilers: every program gets the result "no compiler"."""
 
     async def __call__(self, program: Program) -> Execution:
         return Execution("ok", 0, "", "", 0.0, returns=({"error": "no compiler: g++"},))

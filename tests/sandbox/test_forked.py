@@ -105,7 +105,7 @@ def test_a_process_with_a_library_that_starts_threads_is_not_copied(monkeypatch:
 
 
 def _runs(pid: int) -> bool:
-    """Return whether a process runs. One that has ended may wait for its new parent to notice."""
+    """Return whether a process runs. An ended process that its parent has not collected yet (a zombie) does not run."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] != "Z"

@@ -1,4 +1,4 @@
-"""Objects of processes that have ended are removed; objects of running processes and of other machines are kept."""
+"""Folders and cgroups of ended processes are removed. Those of running processes and of other machines are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of library types survive the way to another process, and two processes share containers."""
+"""Values of library types arrive unchanged in another process, and two processes share containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mock tools answer unknown tools, refuse invalid calls, repeat cached results, and keep worlds separate."""
+"""The mock tools answer calls of unknown tools, refuse invalid calls, repeat cached results, and separate worlds."""
 
 from __future__ import annotations
 

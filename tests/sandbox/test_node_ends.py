@@ -1,4 +1,4 @@
-"""JavaScript programs end as with plain Node: exit codes, listeners to the end, late work and long output."""
+"""JavaScript programs end as with plain Node: exit codes, listeners of the exit events, timers and long output."""
 
 from __future__ import annotations
 

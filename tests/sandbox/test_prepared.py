@@ -1,4 +1,4 @@
-"""Files that a language prepares once per box: when they are made, and that programs cannot use them."""
+"""Files that a language prepares once per box are made at the right time, and programs cannot use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver evaluates only harmless texts of the program, and the patterns for Bash tests find what they should."""
+"""The driver evaluates a program's text only if it is harmless, and tests in Bash are recognized by patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In twenty tasks that the final state of the world verifies, as in τ-bench, right calls pass and a mistake fails."""
+"""Twenty tasks are verified by the final state of the world, as in τ-bench: right calls pass, and a mistake fails."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ TRIES = 4
 
 
 def written(*cases: Any, kind: str = "asserts", language: str = "python", **more: Any) -> CodeTests:
-    """Return tests whose cases are source code, or dictionaries for the kind ``function``."""
+    """Return tests with ``cases``. Each case is source code or, for the kind ``function``, a dictionary."""
     listed = tuple({"source": case} if isinstance(case, str) else case for case in cases)
     return CodeTests(kind, language, listed, **more)  # type: ignore[arg-type]
 

@@ -85,7 +85,10 @@ def test_values_of_k_beyond_the_candidates_are_named(tmp_path: Path) -> None:
 
 
 def test_what_a_larger_n_buys(tmp_path: Path) -> None:
-    """The figures per k are right for rewards 1 to 4, of which 3 and 4 are right, with 2 s per sample."""
+    """The figures per k equal known values for four answers with the rewards 1 to 4 and 2 s per sample.
+
+    The answers with the rewards 3 and 4 are right.
+    """
     pools = [[(reward > 2, float(reward), f"{reward}") for reward in (1, 2, 3, 4)]] * 2
     rows = analyze(pool(tmp_path / "x.parquet", pools), resamples=10)["sweep"]
     assert [row["k"] for row in rows] == [1, 2, 4]

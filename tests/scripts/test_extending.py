@@ -31,7 +31,7 @@ PROGRAMS = [block for kind, block in BLOCKS if kind == "python" and block.starts
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the files of the page.
 
-    The package ``mypkg`` is installed as a package manager records it.
+    The folder also has the records of an installed package ``mypkg``, as a package manager writes them.
     """
     folder = tmp_path_factory.mktemp("outside")
     for name, text in FILES.items():

@@ -20,7 +20,7 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
-    """Return a fault for every answer, and then a revision with the right sum."""
+    """Return a review that finds a mistake, or a revision with the right sum if the request asks for one."""
     messages = sent.body["messages"]
     if "Which faults" in messages[-1]["content"]:
         content = json.dumps({"feedback": "The sum is wrong.", "faulty": True})

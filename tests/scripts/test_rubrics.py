@@ -18,7 +18,10 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
-    """Propose two criteria, or grade an answer by them: its sum is right if it is twice the number."""
+    """Propose two criteria, or grade an answer by these criteria.
+
+    The sum in an answer is right if it is twice the number in the question.
+    """
     text = sent.body["messages"][-1]["content"]
     if "Decide for each" in text:
         number, answer = (

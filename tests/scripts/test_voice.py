@@ -1,4 +1,4 @@
-"""``bestofn voice`` measures a run with a persona and a run without one with the same markers."""
+"""``bestofn voice`` measures two runs with the same markers: one run has a persona, the other has none."""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ HEAD = """\
 
 
 def differs(reference: str, answer: str) -> bool:
-    """Return whether exactly one verifier accepts ``answer``. Math-Verify gets the answer in a box, as it documents."""
+    """Return whether exactly one verifier accepts ``answer``.
+
+    Math-Verify gets the answer inside ``\\boxed{}``, as its documentation says.
+    """
     ours = judge_answer(reference, Answer(answer, "given")).outcome == "pass"
     return ours != (accepts((reference,), f"\\boxed{{{answer}}}", options=False) is True)
 

@@ -39,7 +39,7 @@ def test_the_labelled_set() -> None:
 
 
 def asked_rows() -> list[tuple[bool, str, str, str]]:
-    """Return label, language, question and answer of each row of the table with questions."""
+    """Return (whether it is a refusal, language, question, answer) per row of the table ``ASKED``."""
     rows = [line.split("\t") for line in ASKED.read_text("utf-8").splitlines() if line[0] in "+-"]
     return [(label == "+", language, question, text.replace("\\n", "\n")) for label, language, question, text in rows]
 

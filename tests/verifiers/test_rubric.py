@@ -66,7 +66,7 @@ def score(reward: RubricReward, asked: Query, text: str, outcome: Any = "abstain
 
 
 def judge_reading(*true: str) -> Any:
-    """Return a judge that finds only the statements ``true`` to be true."""
+    """Return a judge that calls the statements in ``true`` true and all others false."""
     return Judge(lambda statement: statement in true)
 
 

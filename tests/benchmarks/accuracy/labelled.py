@@ -87,7 +87,7 @@ class LabelledRow:
 def read_cases(data: Path, name: str, to_case: Callable[[LabelledRow], Case], half: Half = "") -> list[Case]:
     """Return the labelled answers of the set ``name``. Rows with a null label are left out.
 
-    ``half`` chooses about one half of the problems. Raises ``LabelledDataError``.
+    If ``half`` is set, only the problems in this half are read (see ``half_of``). Raises ``LabelledDataError``.
     """
     rows = (row for row in read_rows(data / name) if not half or half_of(row) == half)
     return [case for case in map(to_case, rows) if case.label is not None]
@@ -122,7 +122,7 @@ def _row(line: str, folder: Path, place: str) -> LabelledRow:
 
 
 def half_of(row: LabelledRow) -> Half:
-    """Return the half of a row's problem: ``work``, on which rules are developed, or ``kept``."""
+    """Return the half that contains the row's problem: ``work`` (rules are developed on it) or ``kept``."""
     problem = str(row.get("problem_id") or row["id"])
     return "kept" if int(hashlib.sha256(f"half:{problem}".encode()).hexdigest(), 16) % 2 else "work"
 

@@ -42,7 +42,7 @@ def said(figures: RunFigures) -> str:
 def test_the_advice_for_a_run_without_pairs_fits_its_cause(
     scores: list[float | None], metadata: dict[str, str], remedy: str
 ) -> None:
-    """The advice fits the reason why there are no pairs. It is never a larger ``n`` if nothing is scored."""
+    """The advice fits the reason why there are no pairs, and never recommends a larger ``n``."""
     figures = figures_of(query("chat", "aa", scores))
     figures.pairs, figures.metadata = PairFigures(), metadata
     assert remedy in said(figures)

@@ -133,7 +133,7 @@ def test_the_remedy_of_missing_answers_fits_their_cause(kinds: list[str], remedy
 
 
 def test_queries_of_one_kind_are_one_entry() -> None:
-    """Queries with equal outcomes and an equal order of rewards share one entry, which saves memory."""
+    """Queries with equal outcomes and an equal order of rewards share one entry of ``figures.kinds``."""
     figures = figures_of(*(query("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)))
     assert [(kind.pool, count) for kind, count in figures.kinds.items()] == [
         (Pool(4, 2, ((1, 0), (1, 0), (2, 2))), 500)

@@ -15,9 +15,9 @@ from tests.runs import write_run
 
 
 def scored_run(out: Path, *queries: Sequence[float | None], greedy: Sequence[float] = ()) -> Path:
-    """Write a run without verdicts and return its folder. Each query has the given scores.
+    """Write a run without verdicts and return its folder. Each of ``queries`` has the scores of its candidates.
 
-    ``greedy`` adds one greedy candidate with this score per query.
+    ``greedy`` has one score per query, for an additional greedy candidate.
     """
     numbers = iter(range(len(queries)))
 

@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    """Return all keys of ``config`` except the text of all overrides in Hydra's own node, which only sweeps use."""
+    """Return ``config`` as a dict without the key ``hydra.job.override_dirname``, which only sweeps use."""
     found = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=False))
     del found["hydra"]["job"]["override_dirname"]
     return found

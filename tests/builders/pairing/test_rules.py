@@ -1,4 +1,4 @@
-"""The rule which candidates may be taught, and where its settings come from."""
+"""The rule that decides which candidates may be used for training, and the source of its settings."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def broken(arguments: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("arguments", ['{"city": ', "[1]", "NaN", '{"a": NaN}', "[" * 3000])
 def test_a_trace_with_an_unreadable_call_is_not_taught(arguments: str) -> None:
-    """A trace with an unreadable tool call is not taught, even if the model corrects the call later."""
+    """A trace with an unreadable tool call is not used for training, even if the model corrects the call later."""
     talk = (
         {"role": "assistant", "content": "", "tool_calls": [broken(arguments)]},
         {"role": "tool", "tool_call_id": "c", "content": "error: the arguments are not JSON"},

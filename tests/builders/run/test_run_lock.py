@@ -1,4 +1,4 @@
-"""Only one process writes to a run folder at a time. Other processes get a message that names it."""
+"""Only one process writes to a run folder at a time. Other processes get a message that names this process."""
 
 from __future__ import annotations
 

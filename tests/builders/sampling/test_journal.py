@@ -280,7 +280,7 @@ def test_one_that_cannot_be_kept_takes_no_other_with_it_and_stops_the_run(tmp_pa
 
 @pytest.fixture
 def locked(tmp_path, monkeypatch):
-    """Yield the path of a journal that another connection locks, as VACUUM does, and this connection."""
+    """Yield the path of a journal, and a connection with which a test can lock the journal as VACUUM does."""
     monkeypatch.setattr(journal_file, "BUSY_S", 0.02)
     path = tmp_path / "j.sqlite"
     Journal(path).open().close()

@@ -1,4 +1,4 @@
-"""Final answers are extracted from worked solutions: boxes and the text after ####."""
+"""Final answers are extracted from worked solutions: from ``\\boxed{}`` and from the text after ####."""
 
 from __future__ import annotations
 

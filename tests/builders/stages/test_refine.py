@@ -1,4 +1,4 @@
-"""Refinement gives feedback, revises failed answers, stops after a success, and makes pairs of the improved ones."""
+"""Refinement gives feedback, revises failed answers, and stops after a pass. Revisions and failed answers form pairs."""
 
 from __future__ import annotations
 

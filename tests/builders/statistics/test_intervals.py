@@ -37,7 +37,10 @@ def test_many_rows_are_resampled_in_groups_with_the_same_spread() -> None:
 
 
 def test_same_values_give_same_interval_in_any_order() -> None:
-    """The interval does not depend on the order of the values, on rounding errors, or on counting equal values."""
+    """The interval depends neither on the order of the values nor on rounding errors.
+
+    It is also the same if each distinct value is passed once, with its count.
+    """
     kinds, counts = [0.0, 1 / 3, 0.5, 1.0], [500, 120, 200, 300]
     rows = list(np.repeat(kinds, counts))
     wanted = intervals.bootstrap_mean_interval(rows)
@@ -55,7 +58,10 @@ def test_same_values_give_same_interval_in_any_order() -> None:
 
 @pytest.mark.parametrize("count", [300, 9_000])
 def test_running_mean_equals_the_mean_of_the_list(count: int) -> None:
-    """A running mean equals the mean of the list, also if there are more distinct values than it counts exactly."""
+    """A running mean equals the mean of the list.
+
+    This also holds if the list has more distinct values than the running mean can count exactly.
+    """
     drawn = np.random.default_rng(1).random(count) ** 3
     values = intervals.RunningMean()
     for value in drawn[:-50]:

@@ -278,9 +278,9 @@ UNFIT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("reason", UNFIT)
 def test_candidates_that_no_pair_accepts_are_not_taught(reason: str) -> None:
-    """Truncated, refusing, greedy or invented candidates are taught only if the rules of the pairs accept them.
+    """Truncated, refusing and greedy candidates are used for training only if the rules of the pairs accept them.
 
-    An invented candidate uses invented tool results.
+    The same applies to candidates with invented tool results.
     """
     row = answers(UNFIT[reason], {})
     assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [1]
@@ -292,7 +292,7 @@ def test_candidates_that_no_pair_accepts_are_not_taught(reason: str) -> None:
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", []])
 def test_a_candidate_without_content_is_not_taught(nothing: Any) -> None:
-    """A candidate without text is not taught, unless it has a tool call."""
+    """A candidate without text is not used for training, unless it has a tool call."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     silent = {"role": "assistant", "content": nothing}
     row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})

@@ -1,4 +1,4 @@
-"""Decisions of answers that call for tools: to answer, to call a tool, to ask, or to decline."""
+"""The decision of a model that has tools: to answer, to call a tool, to ask, or to decline."""
 
 from __future__ import annotations
 
