@@ -228,7 +228,7 @@ def _mean_at(curve: Curve | None, place: int) -> float | None:
 class _GreedyPass:
     """Collects the data for ``GreedyComparison`` from the queries that have a greedy candidate.
 
-    Candidates whose verdict is neither pass nor fail are omitted, because the reward would rarely select them.
+    Candidates whose verdict is neither pass nor fail are omitted.
     """
 
     def __init__(self) -> None:

@@ -252,8 +252,8 @@ class RunFigures:
     def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
         """Return the accuracy of the sample with the highest reward among ``k`` samples, and its 95 % interval.
 
-        Only queries that ``pass_at`` uses and that have at least ``k`` candidates with a reward count. The result is
-        None if no query counts. For ``k`` = 1, the accuracy equals pass@1 if every candidate has a reward.
+        A query counts if ``pass_at`` uses it and at least ``k`` of its candidates have a reward. The result is None if
+        no query counts. For ``k`` = 1, the accuracy equals pass@1 if every candidate has a reward.
         """
         pools = self._pools(split)
         sizes: Counter[int] = Counter()

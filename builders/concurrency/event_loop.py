@@ -50,7 +50,7 @@ class Loop:
 
     @property
     def _portal(self) -> BlockingPortal:
-        """The portal to the thread of the loop, which starts at the first use."""
+        """The portal to the thread of the loop. The first use starts this thread."""
         from anyio.from_thread import start_blocking_portal
 
         with self._starting:

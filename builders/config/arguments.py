@@ -70,7 +70,7 @@ class Command:
     ``bestofn build`` that the command also accepts (``"*"``: any key). ``can`` lists the keys of the YAML file that the
     user can also set with an option of ``SYNONYMS``, such as ``dry_run``. ``file_options`` are options with a file as
     their value. ``value_options`` are keys that the user can also write as options, such as ``--port 8000``.
-    ``path_remedy`` and ``key_remedy`` end the error messages for an unexpected path and key.
+    ``path_remedy`` ends the error message for an unexpected path, and ``key_remedy`` that for an unexpected key.
     """
 
     name: str

@@ -292,7 +292,7 @@ def render(messages: Sequence[HarmonyMessage], *, end: str = "") -> str:
 
 
 def history(messages: Sequence[HarmonyMessage]) -> list[HarmonyMessage]:
-    """Return those of ``messages`` that the next prompt contains: without the thinking before the last final message.
+    """Return the messages for the next prompt: ``messages`` without the thinking before the last final message.
 
     Later thinking is kept, because the model continues it after a tool call.
     """

@@ -140,7 +140,7 @@ def _pattern_properties(
 
 
 def _without_patterns(keyword: Keyword) -> Keyword:
-    """Return a version of ``keyword`` that ignores the keys that ``patternProperties`` matches."""
+    """Return ``keyword`` as a function that ignores keys of the value that ``patternProperties`` matches."""
 
     def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         patterns = schema.get("patternProperties")

@@ -20,7 +20,7 @@ _THINKING_KEYS = ("reasoning_content", "reasoning", "thinking")
 
 @dataclass(frozen=True, slots=True)
 class RecordedDialogue:
-    """The messages of a recorded answer without thinking, and the thinking in ``reasoning``.
+    """The messages of a recorded answer. The thinking is not in the messages but in ``reasoning``.
 
     ``cut`` is true if the last assistant message ends within its thinking, so it has no answer. ``harmony`` contains
     the Harmony messages of answers in that format.

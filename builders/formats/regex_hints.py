@@ -20,7 +20,7 @@ NO_HINTS: Hints = frozenset()
 def hints_of(source: str, flags: int = 0) -> Hints:
     """Return the hints of a regular expression: every match contains at least one of them.
 
-    An empty set means that no hints are known. With ``re.IGNORECASE`` they are in lower case.
+    An empty set means that no hints are known. With ``re.IGNORECASE``, the hints are in lower case.
     """
     hints = _of_sequence(cast("Iterable[tuple[object, Any]]", import_module("re._parser").parse(source, flags)))
     return frozenset(map(str.lower, hints)) if flags & re.IGNORECASE else hints
@@ -29,7 +29,7 @@ def hints_of(source: str, flags: int = 0) -> Hints:
 def _of_sequence(items: Iterable[tuple[object, Any]]) -> Hints:
     """Return the best hints of ``items``, the parts of an expression that follow each other.
 
-    Hints are better if the shortest of their texts is longer. If it has the same length, fewer hints are better.
+    The best set of hints is the one whose shortest hint is longest. Among equals, the smallest set is the best.
     """
     found: list[Hints] = []
     run = ""

@@ -284,7 +284,7 @@ def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def with_ids_of(message: Message, raw: Sequence[JsonObject], kind: str, key: str) -> list[dict[str, Any]]:
-    """Return copies of the blocks ``raw``, in which each call has the id of the tool call in ``message``.
+    """Return copies of the blocks ``raw``, in which the calls have the ids of the tool calls of ``message``, in order.
 
     ``raw`` are the blocks of ``message`` as the service sent them. Calls are the blocks of the type ``kind``, and their
     id is under ``key``.

@@ -93,7 +93,7 @@ class RunningBatch(Generic[Row]):
     ``ends`` are the ids of the end tokens, and ``pad`` is the id of the pad token. If several answers to one prompt are
     added together or directly one after the other, the model reads the prompt once.
 
-    Some caches do not support joining, for example those of recurrent layers. Then rows can be added only to an empty
+    Rows cannot join some caches, for example those of recurrent layers. Then rows can be added only to an empty
     batch, the model reads the prompt of each answer, and ended rows stay in the batch. A model without a cache reads
     the whole sequences again for each token.
 

@@ -149,7 +149,7 @@ class LocalEngine:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The tokens by their bytes, which grammars need. It is computed once, at the first use."""
+        """The tokens of the model and their bytes, for grammars. The first use computes the vocabulary."""
         if self._vocabulary is None:
             self._vocabulary = Vocabulary(self.tokenizer, self.vocabulary_size, self.ends)
         return self._vocabulary

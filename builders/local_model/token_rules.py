@@ -17,7 +17,7 @@ KEPT_MASKS = 512  # masks per grammar; one mask has a byte per token of the voca
 
 
 class Trie:
-    """A node of a prefix tree of the tokens, by their bytes. ``ids`` are the tokens that end at this node."""
+    """A node of a prefix tree of tokens. Each edge is one byte. ``ids`` are the tokens that end at this node."""
 
     __slots__ = ("children", "ids")
 

@@ -23,7 +23,7 @@ PairingT = TypeVar("PairingT", bound=Callable[..., object])
 
 
 def relies_on(basis: Basis) -> Callable[[PairingT], PairingT]:
-    """Return a decorator that marks a pairing: it may make pairs that no verdict decides, on this ``basis``.
+    """Return a decorator that marks a pairing: its pairs may rely on ``basis`` if no verdict decides them.
 
     Raises ``ValueError`` if ``basis`` is unknown.
     """

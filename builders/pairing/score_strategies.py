@@ -95,8 +95,7 @@ def delta(
 
     ``chosen`` and ``rejected`` are the roles of the two models (``provider=[strong,weak]``). The first model of the
     list has the role ``sample``. ``rejected=None`` means any other model. No pair has a chosen fail and a rejected
-    pass. ``verdicts="agree"`` also omits the pairs of a pass and a fail, so that no pair teaches what the verdicts
-    teach.
+    pass. ``verdicts="agree"`` also omits the pairs of a chosen pass and a rejected fail, which other pairings make.
     """
     usable = distinct_texts(usable_candidates(judged, rules), "pass", "fail", "abstain")
     strong = [one for one in usable if one.candidate.arm == chosen]
