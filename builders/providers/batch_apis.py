@@ -185,7 +185,7 @@ class OpenAIBatches(SdkBatches):
 
 
 class AnthropicBatches(SdkBatches):
-    """The batch API of Anthropic. It cannot store the mark, so ``find`` compares time and number of requests."""
+    """The batch API of Anthropic. It stores no marks of jobs, so ``find`` compares time and number of requests."""
 
     limits = BatchLimits(requests=100_000, size=256_000_000)  # documentation, "Batch processing"; read in November 2026
     stores_marks = False

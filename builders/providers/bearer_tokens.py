@@ -132,7 +132,7 @@ def _from_command(words: str) -> Callable[[], Token]:
 
 
 def _program(words: str) -> str:
-    """Return a name for the command ``words`` with only its program, because other words may be credentials."""
+    """Return text that names only the program of the command ``words``, because the arguments may be credentials."""
     return f"the command of bearer, {masked_random(words.split()[0])!r},"
 
 

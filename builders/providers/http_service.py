@@ -296,8 +296,8 @@ class HttpBatchService(HttpService):
     API, which replies within a day at half the price. ``batching`` sets when batch jobs are submitted and how long the
     run waits for them.
 
-    With ``transport="sdk"``, the SDK builds the requests. Request bodies and journal keys are the same, so a run may
-    change its transport.
+    With ``transport="sdk"``, the SDK builds the requests. Request bodies and journal keys do not depend on the
+    transport, so a run may change it.
     """
 
     operational = (*HttpService.operational, "mode", "batching", "transport")

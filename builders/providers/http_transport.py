@@ -218,7 +218,7 @@ def _check_headers(headers: Mapping[str, str], config_key: str) -> None:
 
 
 def _open_log(path: Path, config_key: str) -> None:
-    """Create the log file. Raises ``ConfigError`` if it cannot be written, or if the file has data of a run."""
+    """Create the log file. Raises ``ConfigError`` if it cannot be written, or if it is a file of a run."""
     check_output_file(path, f"{config_key}.raw_log")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

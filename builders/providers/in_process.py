@@ -13,10 +13,10 @@ from bestofn.builders.sampling.provider import Reply
 
 
 class InProcessProvider(ABC):
-    """Base class of providers that compute completions in this process. A subclass implements only ``sample``.
+    """Base class of providers that compute completions in this process.
 
-    The journal stores the completions of ``sample`` as JSON. A subclass also sets ``name`` and ``model``. It overrides
-    the other attributes if their defaults do not fit.
+    A subclass implements ``identity`` and ``sample``, and sets ``name`` and ``model``. It overrides the other
+    attributes if their defaults do not fit. The journal stores the completions of ``sample`` as JSON.
     """
 
     name: str

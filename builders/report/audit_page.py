@@ -13,7 +13,10 @@ from bestofn.builders.report.query_html import query_entry
 
 
 def audit_page(sample: AuditSample, name: str, settings: dict[str, int]) -> str:
-    """Return the HTML page of the audit of the run ``name``. ``settings`` are stored in the file of marks."""
+    """Return the HTML page of the audit of the run ``name``.
+
+    The page writes a person's marks to a file, and adds ``settings`` to this file.
+    """
     from markupsafe import Markup
 
     script = page_script("audit_page.js")

@@ -1,4 +1,4 @@
-"""Draws the plots of the dataset card as SVG files: pass@k, and the verified share by candidate index."""
+"""Draws the plots of the dataset card as SVG files: pass@k, and the share of verified candidates by index."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write(folder: Path, figures: RunJson) -> dict[str, str]:
 
 
 def plots(figures: RunJson) -> list[Plot]:
-    """Return the plots of pass@k and of the verified share by candidate index.
+    """Return the plots of pass@k and of the share of verified candidates by candidate index.
 
     A plot with fewer than two points is left out.
     """

@@ -133,7 +133,7 @@ def sources(described: Row) -> list[dict[str, str]]:
 
 
 def screening(described: Row) -> dict[str, object] | None:
-    """Return the settings that compared the queries with held-out sets; None if the run has no such screening."""
+    """Return the settings of the screening against held-out sets; None if the run has no such screening."""
     from bestofn.builders.sources.screened import Screened
 
     for node in source_nodes(described.get("config") or {}):

@@ -37,7 +37,7 @@ def print_run(run: RunJson) -> None:
 
 
 def print_runs(runs: Sequence[RunJson]) -> None:
-    """Print one row per run and, if there are several splits, the verified share by split."""
+    """Print one row per run and, if there are several splits, the share of verified candidates by split."""
     runs = escaped_value(list(runs))
     output = console()
     print_table(_runs(runs))

@@ -65,7 +65,7 @@ class Parts:
 
     @classmethod
     def of(cls, rows: Iterable[Row], other: Iterable[Row] | None = None) -> Parts:
-        """Return the parts of the nested ``rows``. ``other`` has the row of the second run for each of them."""
+        """Return the parts of the nested ``rows``. ``other`` has the row of the second run for each of ``rows``."""
         parts = cls()
         pairs = iter(zip(rows, other, strict=True)) if other is not None else ((row, None) for row in rows)
         while some := list(itertools.islice(pairs, PART_QUERIES)):

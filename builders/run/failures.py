@@ -36,7 +36,10 @@ def _has_failed_request(candidate: JsonObject) -> bool:
 
 
 def _is_own_error(verdict: JsonObject) -> bool:
-    """Return whether ``verdict`` is an ``error`` that bestofn caused. With a confidence of 1, the data caused it."""
+    """Return whether ``verdict`` is an ``error`` that bestofn caused.
+
+    An ``error`` with a confidence of 1 is caused by the data.
+    """
     return verdict["outcome"] == "error" and verdict["confidence"] < 1.0
 
 

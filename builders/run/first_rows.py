@@ -62,7 +62,7 @@ def reference_kind(reference: Reference) -> str:
 
 
 class PairingWithoutVerdicts(NamedTuple):
-    """Whether the pairing of the run can make pairs without verdicts: its basis, and the reward of the run."""
+    """The facts that decide whether the run can make pairs without verdicts: the pairing's basis, and the reward."""
 
     basis: Basis = VERIFIED
     reward: Reward | None = None

@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 def store_finished_batches(run: Run) -> None:
     """Store the replies of the batch jobs that earlier runs have paid for and did not wait for.
 
-    Does nothing if a shard of ``run`` had to be computed, because its samplers have then stored these replies. An error
-    is only logged, because the data of the run is complete.
+    Does nothing if a shard of ``run`` had to be computed, because the samplers of the run have then stored these
+    replies. An error is only logged, because the data of the run is complete.
     """
     if run.is_open:
         return

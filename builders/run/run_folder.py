@@ -106,7 +106,7 @@ def is_complete(part: Path, fingerprint: str) -> bool:
 
 
 def failed_before(out: Path) -> int:
-    """Return how many candidates failed in earlier commands, as the markers in ``out`` record it."""
+    """Return how many candidates failed in earlier commands, according to the markers in ``out``."""
     failed = 0
     for path in (out / "shards").glob("*.json"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -57,7 +57,7 @@ class AttemptCounts:
         log.debug("%s: %s: %s", self.service, error.cause, error)
 
     def state(self, *, in_flight: int, queued: int, window: float) -> ServiceState:
-        """Return these counts with the present state of the limiter. Other threads may call this method.
+        """Return the counts with the present state of the limiter. Other threads may call this method.
 
         ``window`` is the limit on requests in flight.
         """

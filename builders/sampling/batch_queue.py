@@ -334,7 +334,10 @@ class BatchQueue:
         self._requests.answer(dict.fromkeys(self._requests.unanswered(job.names), NoReply.NOT_TAKEN))
 
     async def _count_refused(self, job: BatchJob, answers: Iterable[BatchAnswer]) -> None:
-        """Count refused requests in ``answers``. Raises ``OutageError`` if the service refuses all from the start."""
+        """Count the requests that the service refused, among the ``answers`` of ``job``.
+
+        Raises ``OutageError`` if the service has refused each of the first ``REFUSED_AT_START`` requests.
+        """
         refusals = [answer for answer in answers if isinstance(answer, RequestError)]
         self._replied = self._replied or len(refusals) < len(list(answers))
         self._refused += len(refusals)

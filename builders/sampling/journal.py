@@ -176,7 +176,7 @@ class Journal:
     ) -> None:
         """Store the permanent refusal ``error`` of these samples, so that no later run requests them again.
 
-        ``provider`` is the identity of the provider.
+        ``indices`` are the indices of the samples, and ``provider`` is the identity of the provider.
         """
         self._note_stored(request)
         statement = "INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?, ?, ?)"
@@ -206,7 +206,7 @@ class Journal:
         return bool(self.rows(query, (request, attempt, index)))
 
     async def note_refused(self, request: bytes, attempt: int, indices: Sequence[int]) -> None:
-        """Store that the service has refused these samples for a reason that is not permanent."""
+        """Store that the service has refused the samples ``indices`` for a reason that is not permanent."""
         statement = "INSERT OR IGNORE INTO seen_refusals VALUES (?, ?, ?)"
         await self.note([(statement, (request, attempt, index)) for index in indices])
 

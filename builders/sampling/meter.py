@@ -60,7 +60,7 @@ def costs_of(meters: Sequence[Meter]) -> list[float | None]:
     """Return the cost in dollars of each block, given its meter.
 
     The cost of a block that drew no sample with a known price is None. If several blocks have drawn the same sample, it
-    was paid for once. So only the first of them has its cost.
+    was paid for once. So only the first of these blocks has the cost of this sample.
     """
     seen: set[Sample] = set()
     totals: list[float | None] = []

@@ -176,8 +176,8 @@ class Batching:
 class BatchApi(Protocol):
     """The batch API of a service. Request names have at most 64 characters: letters, digits, ``_`` and ``-``.
 
-    A mark is a text that identifies a job before its id is known. ``stores_marks`` means that the service stores it.
-    Then ``find`` never returns the job of another program.
+    A mark is a text that identifies a job before its id is known. If ``stores_marks`` is True, the service stores the
+    mark. Then ``find`` never returns the job of another program.
     """
 
     limits: BatchLimits

@@ -1,6 +1,6 @@
 """Defines the request bodies of OpenAI's Chat Completions, Completions and Responses. Used by ``app``.
 
-A field that this server does not support is refused with its name, unless it does not change the answers.
+If this server does not support a field that can change the answers, it refuses the request and names the field.
 """
 
 from __future__ import annotations

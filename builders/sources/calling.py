@@ -1,7 +1,7 @@
 """Generates queries about the mock world in which a tool is needed, missing, superfluous, failing, or not yet callable.
 
 ``conf/dataset/calling.yaml`` uses it. The recorded answers of a query (``provider=recorded``) are one right answer and
-several wrong ones. A wrong one may call a tool that is not declared.
+several wrong ones. A wrong answer may call a tool that is not declared.
 """
 
 from __future__ import annotations

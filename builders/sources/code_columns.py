@@ -82,7 +82,7 @@ class CodeColumns:
 
 
 def starts_function(question: str, entry_point: str) -> bool:
-    """Return whether ``question`` is Python source that ends inside the function ``entry_point``. Prose is False."""
+    """Return whether ``question`` is Python source that ends inside the function ``entry_point``; False for prose."""
     if not entry_point or not re.search(rf"^def {re.escape(entry_point)}\(", question, re.MULTILINE):
         return False
     try:

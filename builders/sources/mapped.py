@@ -162,7 +162,7 @@ class Mapped:
         return list(zip(splits, shares_of(self.max_queries, len(splits)), strict=True))
 
     def _queries(self, split: str | None, most: int | None) -> Iterator[Query]:
-        """Yield the queries of one split, with repeated queries. ``most`` limits the groups, not the queries."""
+        """Yield the queries of one split, with repeated queries. ``most`` limits the groups if ``group_by`` is set."""
         if self.group_by:
             yield from self._one_per_group(self.group_by, split, most)
         else:
@@ -210,7 +210,7 @@ class Mapped:
                 yield row
 
     def _split_column(self) -> str:
-        """Return the column with the split of a row; "" if the column ``split`` is part of a pointer (``origins``)."""
+        """Return the column with the split of a row; "" with ``origins``, because the column then has another use."""
         mapped = self.columns.get("split") if self.splits else None
         return (mapped.path if mapped else "split") if self.origins is None else ""
 
@@ -282,7 +282,7 @@ class Mapped:
         return Query(final_id, split, tuple(messages), tuple(tools), reference, self.name, metadata)
 
     def _recorded(self, row: Row) -> dict[str, object]:
-        """Return the metadata that ``row`` has among rubric, instruction of the user, and recorded answers."""
+        """Return the entries of ``metadata`` in ``row``: rubric, instruction of the user, and recorded answers."""
         rubric, instruction = as_list(self._value(row, "rubric")), self._value(row, "user_instruction")
         kept = {key: value for key, value in (("rubric", rubric), ("user_instruction", instruction)) if value}
         if (recorded := self._value(row, "candidates")) is not None:

@@ -56,7 +56,7 @@ def expectation_adjusted_distinct(texts: Sequence[str], vocabulary: int) -> floa
 
 
 def self_bleu(texts: Sequence[str], n: int = 4) -> float:
-    """Return the mean BLEU-n of each text against the others (Zhu et al. 2018, arXiv:1802.01886).
+    """Return the mean BLEU-n of each text against the other texts (Zhu et al. 2018, arXiv:1802.01886).
 
     1 means that all texts are equal, 0 that they share nothing. The BLEU of a text with fewer than ``n`` tokens uses
     only the shorter n-grams. Returns NaN for fewer than two texts.

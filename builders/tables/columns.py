@@ -78,7 +78,7 @@ class PublishedTable(Generic[RecordT]):
 
 
 def features_of(columns: Iterable[Column[Any]]) -> Features:
-    """Return the types of a table with these columns."""
+    """Return the types of a table whose columns are ``columns``."""
     text, flag, number = Value("string"), Value("bool"), Value("float64")
     kinds: dict[Kind, object] = {
         "string": text,

@@ -1,8 +1,8 @@
 """Copies a published table with its conversations as plain Arrow types, for pandas and older versions of datasets.
 
 A build stores each message as JSON, because tool calls have arguments of any shape. ``datasets`` before 4.7 cannot read
-this type. If all messages of a column have only a role and a text, the copy stores each message as a struct of these
-two. Otherwise the copy stores each conversation as one JSON text.
+this type. If all messages of a column have only a role and a text, the copy stores each message as a struct of role and
+text. Otherwise the copy stores each conversation as one JSON text.
 """
 
 from __future__ import annotations

@@ -46,10 +46,7 @@ def has_parts(run: Path) -> bool:
 
 
 def nested(parts: Sequence[Path], *, columns: Members | None = None, every: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield the rows of nested shards. With ``every``, only the first of each ``every`` rows is returned.
-
-    The rows have ``columns``, or all columns. Only one batch is in memory at a time.
-    """
+    """Yield the rows of nested shards. If ``every`` is k, only every k-th row is returned, starting with the first."""
     for batch, _ in nested_batches(parts, columns=columns, every=every):
         yield from batch
 

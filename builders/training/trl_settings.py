@@ -83,7 +83,7 @@ def _checked(kind: type, arguments: JsonObject) -> dict[str, Any]:
 def write_yaml(settings: TrainingSettings, arguments: JsonObject) -> Path:
     """Write the settings as a YAML file for TRL's own command, and return its path.
 
-    TRL's command cannot select ``splits``, so it trains on all of them.
+    TRL's command cannot select ``splits``, so it trains on all splits.
     """
     import yaml
 
