@@ -70,7 +70,7 @@ class Run:
     def save_to_disk(self, folder: str | Path, *views: str) -> None:
         """Save the tables ``views`` for ``datasets.load_from_disk``, one folder per table.
 
-        By default, all are saved.
+        Without ``views``, all tables of the run are saved.
         """
         from bestofn.builders.tables.views import VIEWS
 

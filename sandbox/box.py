@@ -69,7 +69,8 @@ class Box:
     """A connection to the supervisor of one box.
 
     ``fit`` is False if the box must not be used again: an error occurred, or a program left processes or files behind.
-    The caller must then close the box. ``ran_out_of_memory`` is called after the box has ended.
+    The caller must then close the box. The function ``ran_out_of_memory`` is called after the box
+    has ended. It returns whether the memory of the box ran out.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ def _program_part(program: Program, key: str) -> bytes:
 
 
 def _builds(program: Program) -> bool:
-    """Return True if this execution compiles the program instead of running it."""
+    """Return True if ``program`` must be compiled before it can run, so that this request only compiles it."""
     return program.language in COMPILED and not program.built
 
 

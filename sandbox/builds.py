@@ -108,7 +108,7 @@ class Builds:
 
 
 def _failed(execution: Execution, language: str) -> Execution:
-    """Return the execution of a program that does not compile. Its last line of stderr names the reason."""
+    """Return ``execution``, a failed compilation, with one more line of stderr: why the program does not compile."""
     if language == "typescript" and execution.exit_code == _NO_TYPESCRIPT:
         return _no_compiler(language)
     reason = {

@@ -77,7 +77,10 @@ class Cgroups:
 
 
 def sweep() -> list[Path]:
-    """Remove the cgroups of sandboxes whose process has ended, and return them. Processes in them are killed."""
+    """Remove the cgroups that ended processes of bestofn left behind. Kill the processes in these cgroups.
+
+    Returns the folders of the removed cgroups.
+    """
     found = [
         folder
         for _, _, mount, own in _hierarchies()

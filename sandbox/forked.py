@@ -1,7 +1,7 @@
 """A worker process that is a copy of this process, so that it imports nothing again. ``workers`` uses it.
 
-A copy has only the thread that made it, and every lock in the state it had. So a process with other threads, or with
-libraries that start threads, must not be copied.
+The copy contains only the thread that made it. A lock that another thread held stays locked in the copy. So a process
+with other threads, or with libraries that start threads, must not be copied.
 """
 
 from __future__ import annotations
@@ -21,12 +21,17 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they stop the p
 
 
 def can_fork() -> bool:
-    """Return whether a copy of this process works: on Linux, without further threads and ``UNSAFE_LIBRARIES``."""
+    """Return True if a copy of this process would work.
+
+    The process must run on Linux, have one thread, and have imported none of ``UNSAFE_LIBRARIES``.
+    """
     return sys.platform == "linux" and threading.active_count() == 1 and not UNSAFE_LIBRARIES & sys.modules.keys()
 
 
 class ForkedProcess:
-    """A copy of this process that calls ``function`` and ends. It has the methods of ``subprocess.Popen`` for workers.
+    """A copy of this process that calls ``function`` and ends.
+
+    It has those methods of ``subprocess.Popen`` that ``workers`` calls.
 
     The copy ignores ``STOP_SIGNALS``. Its log messages go to no handler of this process.
     """
@@ -64,7 +69,7 @@ class ForkedProcess:
 
 
 def _run(function: Callable[[], None]) -> None:
-    """Call ``function`` in the copy, without the handlers of log messages and signals of its parent."""
+    """Call ``function`` in the copy, after removing the handlers for log messages and signals that the parent set."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)

@@ -32,7 +32,7 @@ PACKAGES_FOLDER = "/usr/local/lib/bestofn-packages"  # folder of an image with p
 class Image:
     """The Docker image in which programs are executed.
 
-    ``ready`` is the name of an image that the user provides. Otherwise bestofn's image is built from ``base``, and
+    ``ready`` is the name of an image that the user provides. If it is None, bestofn's image is built from ``base``, and
     ``languages`` and ``packages`` are added to it. pip installs packages from the folder ``wheels``, or from an index
     if ``wheels`` is None.
     """

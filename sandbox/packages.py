@@ -40,7 +40,9 @@ def checked_names(packages: Sequence[str], wheels: str | None) -> tuple[str, ...
 
 
 def wheels_of(packages: Sequence[str], folder: str) -> list[Path]:
-    """Return the wheels in ``folder`` of the packages and of those dependencies that the folder has.
+    """Return the wheels in ``folder`` of the packages and of their dependencies.
+
+    A dependency that has no wheel there is left out.
 
     Raises ``ConfigError`` if the folder has no wheel, or several, for one of the packages.
     """

@@ -99,7 +99,7 @@ class Pool:
         """Execute the program once per input and return all executions as one.
 
         Stops at a syntax error, or after ``ENOUGH_TIMEOUTS`` timeouts. The result has the first status that is not
-        "ok".
+        "ok", or "ok" if all executions have it.
         """
         runs: list[Execution] = []
         timeouts = 0
@@ -131,7 +131,7 @@ class Pool:
     async def _take(self, language: str, new: bool) -> Box:
         """Return an idle box, or open a new one.
 
-        If ``new``, close an idle box first, because it may have ended as well.
+        If ``new``, a box has failed before. Then always open a box, and close one idle box, which may have failed too.
         """
         if new and self._idle:
             self._close_later(self._idle.pop())

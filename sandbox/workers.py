@@ -105,7 +105,7 @@ class ProcessPool:
 
         Raises ``TimeoutError`` after ``timeout_s``, ``ProcessorTimeError`` after ``cpu_s`` of processor time,
         ``MemoryError`` above the memory limit, and any error that the function raises. If the worker ends during the
-        call, the call is repeated once; then ``WorkerLost`` is raised.
+        call, the call is repeated once. If that worker ends too, ``WorkerLost`` is raised.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")

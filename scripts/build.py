@@ -121,7 +121,10 @@ def _has_replies(out: Path) -> bool:
 
 
 def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:
-    """Return the configuration and the folder of a preview of the run in ``out``. It uses the journal of this run."""
+    """Return the configuration and the folder of a preview of the run in ``out``.
+
+    The preview uses the journal of the run.
+    """
     journal = config.get("journal") or str(out / "journal.sqlite")
     return {**config, "journal": journal}, out / PREVIEW
 
@@ -206,9 +209,9 @@ def followed(config: JsonObject, out: Path) -> Iterator[None]:
 def run_folder(config: JsonObject) -> Path:
     """Return the folder of the run: the setting ``out``, the job folder of a sweep, or a folder in runs/.
 
-    A folder in runs/ is named after the experiment, or after the dataset and the provider. The settings in ``NAMING``
-    that the command gives are added to the name. The same command always uses the same folder, so that a second call
-    resumes the run.
+    A folder in runs/ is named after the experiment, or after the dataset and the provider. The values of settings in
+    ``NAMING`` are added to the name if they are part of the command. The same command always uses the same folder, so
+    that a second call resumes the run.
     """
     if config.get("out"):
         from bestofn.builders.run.mirror import folder_of, is_url

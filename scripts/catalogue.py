@@ -123,7 +123,7 @@ AUDIT = Command(
 )
 RUBRICS = Command(
     "rubrics",
-    "write a rubric per query with a model, from its good and bad answers",
+    "write a rubric per query with a model, from the good and bad answers",
     "bestofn rubrics runs/demo provider=openai",
     (RUN,),
     {

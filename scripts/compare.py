@@ -44,7 +44,7 @@ def compare_runs(arguments: Arguments) -> str:
 def compared(
     before: Path, after: Path, first: Mapping[str, QueryOutcome] | None = None, *, seed: int = 0
 ) -> Comparison:
-    """Compare the run ``after`` with the run ``before``. ``first`` are the outcomes of ``before`` if they are known.
+    """Compare the run ``after`` with the run ``before``. ``first`` are the outcomes of ``before``; None reads them.
 
     Raises ``ConfigError`` if the runs share no query.
     """

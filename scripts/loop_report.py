@@ -61,7 +61,10 @@ def _gain(queries: Sequence[str], before: Passes, after: Passes, k: int) -> Json
 
 
 def pass_at_most(k: int, right: int, count: int) -> float:
-    """Return pass@``k`` of one query with ``count`` candidates; if ``count`` is below ``k``, return pass@``count``."""
+    """Return pass@``k`` of one query with ``count`` candidates, of which ``right`` have the verdict pass.
+
+    If ``count`` is below ``k``, return pass@``count``.
+    """
     return pass_at_k(count, right, min(k, count))
 
 

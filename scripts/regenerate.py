@@ -34,8 +34,8 @@ def main(words: Sequence[str] | None = None) -> None:
 def regenerated(arguments: Arguments) -> str:
     """Run the regeneration and return a summary.
 
-    Raises ``ConfigError`` if the manifest is missing, and ``IncompleteRun`` with the summary if more
-    of the selected candidates than ``max_error_share`` got no new answer.
+    Raises ``ConfigError`` if the manifest is missing. Raises ``IncompleteRun``, whose message contains the summary, if
+    too many of the selected candidates got no new answer (``max_error_share``).
     """
     where, output, most = arguments.text("where") or "unverified", arguments.text("output"), arguments.settings["max"]
     out = arguments.run

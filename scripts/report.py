@@ -107,7 +107,7 @@ def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BRO
 
 
 def _step(size: int, most: int) -> int:
-    """Return the smallest step in which a walk over ``size`` rows has at most ``most`` rows."""
+    """Return the smallest step for which ``range(0, size, step)`` has at most ``most`` items."""
     return max(1, math.ceil(size / most))
 
 

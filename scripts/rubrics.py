@@ -1,4 +1,4 @@
-"""``bestofn rubrics RUN provider=NAME``: writes a rubric per query with a model, from its good and bad answers.
+"""``bestofn rubrics RUN provider=NAME``: lets a model write a rubric per query, from the query's good and bad answers.
 
 Good answers have the verdict pass, and bad answers have the verdict fail. If a query has neither, the answers with the
 highest and the lowest score are used.
@@ -63,7 +63,7 @@ def rubrics(arguments: Arguments) -> str:
 def _tasks(rows: Iterator[Mapping[str, Any]], counts: Counter[str], most: Any) -> Iterator[Task]:
     """Yield at most ``most`` queries with their good and bad answers.
 
-    Each query without good and bad answers is counted in ``counts``, by reason.
+    A query that lacks good or bad answers is left out and counted in ``counts``, by reason.
     """
     from bestofn.builders.schema import judged_from_row, query_from_row
 
@@ -82,8 +82,9 @@ def _tasks(rows: Iterator[Mapping[str, Any]], counts: Counter[str], most: Any) -
 def sides(judged: Sequence[Judged]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the good and the bad answers of a query.
 
-    Both lists are empty if all verdicts are pass, or all are fail. They are also empty if there are no such verdicts
-    and no different scores.
+    Good answers have the verdict pass, and bad answers have the verdict fail. If only one of these verdicts occurs,
+    both lists are empty. If neither occurs, the answer with the highest score is good, and the one with the lowest is
+    bad. If all scores are equal or missing, both lists are empty.
     """
     usable = [one for one in judged if not one.candidate.error and one.candidate.text.strip()]
     good, bad = ([one.candidate for one in usable if one.verdict.outcome == side] for side in ("pass", "fail"))

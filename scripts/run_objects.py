@@ -34,8 +34,8 @@ def opened_objects(
 ) -> Iterator[OpenedObjects]:
     """Build objects with ``build(objects, config)`` and open them. ``config`` is composed from the overrides.
 
-    All replies go to the journal in ``folder``, by default the folder of the run, or to the setting ``journal``. The
-    journal is opened only if a built object sends requests.
+    All replies go to the journal in ``folder`` (default: the folder of the run). The setting ``journal`` names another
+    file. The journal is opened only if a built object sends requests.
     """
     config = compose(list(arguments.overrides), config_dirs=arguments.config_dirs)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))

@@ -72,13 +72,13 @@ class Borrowing:
         return None
 
     def class_of(self, body: plain.FormObject) -> type:
-        """Return the class that represents the class of the tests that ``body`` describes."""
+        """Return the program's substitute for a class of the tests. ``body`` describes the class."""
         if body["id"] not in self.made:
             self.made[body["id"]] = self._error_class(body) if body["error"] else self._class(body)
         return self.made[body["id"]]
 
     def object_of(self, body: plain.FormObject) -> Value:
-        """Return the proxy for the object of the tests that ``body`` describes."""
+        """Return the proxy for an object of the tests. ``body`` describes the object."""
         if body["id"] not in self.made:
             kind = self.class_of(body["class"])
             made = object.__new__(kind)
@@ -87,7 +87,7 @@ class Borrowing:
         return self.made[body["id"]]
 
     def iterator(self, number: int) -> Iterator[Value]:
-        """Return an iterator that yields the items of the iterator ``number`` of the tests."""
+        """Return a proxy for an iterator of the tests. ``number`` identifies the iterator."""
 
         def items() -> Iterator[Value]:
             while True:
@@ -102,9 +102,9 @@ class Borrowing:
         return self.made[number]
 
     async def coroutine(self, number: int) -> Value:
-        """Await the coroutine ``number`` of the tests and return its result.
+        """Await a coroutine of the tests and return its result. ``number`` identifies the coroutine.
 
-        It continues in the driver's event loop.
+        The coroutine runs in the driver's event loop.
         """
         import asyncio
 
@@ -138,9 +138,11 @@ class Borrowing:
 
 
 def with_code(made: Callable[..., object], function: plain.FormObject) -> Callable[..., Any]:
-    """Return a function that calls ``made`` and has the parameters of the tests' ``function`` in its code.
+    """Return a function that calls ``made`` and whose code object has the parameters of ``function``.
 
-    If not all parameters are positional without a default, return ``made`` itself.
+    ``function`` is the description of a function of the tests.
+
+    If a parameter is not positional or has a default, return ``made`` itself.
     """
     parameters = function["parameters"]
     names = [name for name, kind, more in parameters if kind == inspect.Parameter.POSITIONAL_OR_KEYWORD and not more]

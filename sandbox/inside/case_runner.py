@@ -107,7 +107,10 @@ class CaseRunner:
         self._run_hooks(defined, "teardown_module", "tearDownModule")
 
     def _run_hooks(self, defined: Namespace, name: str, of_unittest: str) -> None:
-        """Call the module-level function of a case that prepares or finishes all its tests, if the case defines it."""
+        """Call the function ``name`` of a case, if the case defines it, for example ``setup_module``.
+
+        ``of_unittest`` is the name of the same function in ``unittest``, for example ``setUpModule``.
+        """
         module = sys.modules.get("__main__")
         pytest_style.run_hook(defined.get(name), module)
         if isinstance(module, _Solution):  # otherwise ``unittest`` calls it

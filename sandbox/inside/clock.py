@@ -12,12 +12,12 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # per second, in /proc
 
 
 class FairClock:
-    """The time limits of one execution. Time in which its processes wait for a processor does not count.
+    """The time limits of one execution. The time in which its processes wait for a processor extends the limits.
 
-    ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. The limits are
-    extended by the time in which the processes waited for a processor, but by at most ``2 * total_s``. Waiting counts
-    only while all processes together get less than one processor, so processes that wait for each other add nothing.
-    ``starved`` is True if they waited longer than ``2 * total_s`` plus a quarter of ``wall_s``.
+    ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all calls or cases together. The limits are
+    extended by at most ``2 * total_s``. They are extended only by time in which all processes together used less than
+    one processor. Therefore processes that only take turns on one processor do not extend the limits. ``starved`` is
+    True if the processes waited longer than ``2 * total_s`` plus a quarter of ``wall_s``.
     """
 
     def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:

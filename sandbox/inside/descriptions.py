@@ -63,7 +63,7 @@ def enum_form(kind: type, number: Callable[[object], int]) -> plain.FormObject |
     """Return the form of an enumeration: its base, its builtin type and its members.
 
     Each member is ``[name, value, handle]``; the function ``number`` returns the handle. Returns None if ``kind`` is
-    not an enumeration, or if a value is not plain data.
+    not an enumeration, or if the value of a member is not plain data.
     """
     if not is_plain_enum(kind):
         return None
@@ -129,7 +129,7 @@ def dataclass_fields(kind: type) -> list[str] | None:
 
 
 def code_flags(function: object) -> int:
-    """Return the flags of the function's code object, which mark generators and coroutines; 0 if it has none."""
+    """Return the flags of the function's code object, which mark generators and coroutines; 0 without one."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return code.co_flags if isinstance(code, types.CodeType) else 0
 

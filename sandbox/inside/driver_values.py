@@ -86,7 +86,10 @@ class DriverValues:
         raise plain.NotPlain(f"a {type(value).__name__} cannot be passed to the program")
 
     def _first(self, value: object) -> plain.FormObject | None:
-        """Return the form of a value that must not be encoded as its builtin base class; None for any other value."""
+        """Return the form of a value that ``plain`` must not encode, such as an enumeration member; None otherwise.
+
+        ``plain`` would encode such a value as a value of its builtin base class, for example as an int.
+        """
         if type(value) in KINDS:
             return self.shared.form(value)
         if isinstance(value, Scalar):
@@ -291,7 +294,7 @@ def _same_container(old: object, new: object) -> bool:
 def update_in_place(old: object, new: object) -> None:
     """Replace the content of the container ``old`` by the content of ``new``. The object ``old`` stays the same.
 
-    ``old`` is an argument of the tests. ``new`` is its copy after the program's call, which may have changed it.
+    ``old`` is an argument that the tests passed to the program. ``new`` is the program's copy of it after the call.
     """
     if isinstance(old, list) and type(new) is type(old):
         _update_list(old, new)

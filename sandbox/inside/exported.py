@@ -108,7 +108,7 @@ class Exported:
     def _trying(self) -> Iterator[None]:
         """Context in which forms are encoded only for comparison and are not sent to the driver.
 
-        After it, the driver is still assumed not to know the classes that were described in it.
+        So the driver does not receive class descriptions that are made in the block. They are made again when needed.
         """
         before = set(self.described)
         try:
@@ -178,7 +178,10 @@ class Exported:
         return form
 
     def _own_kind(self, value: object) -> plain.Form | None:
-        """Return the form of a value that must not be encoded as its builtin base class; None for any other value."""
+        """Return the form of a value that ``plain`` must not encode, such as an enumeration member; None otherwise.
+
+        ``plain`` would encode such a value as a value of its builtin base class, for example as an int.
+        """
         kind: plain.Value = type(value)
         if kind in shared.KINDS:
             return self.shared.form(value)

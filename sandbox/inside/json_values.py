@@ -9,7 +9,10 @@ from bestofn.sandbox.inside.proxies import Remote
 
 
 def encode_containers() -> None:
-    """Change the encoders of ``json``, so that they read the content of a container object from the program."""
+    """Let the encoders of ``json`` encode objects of the program that are derived from a builtin container.
+
+    The encoders request the content of such an object from the program.
+    """
     before = json.JSONEncoder.default
 
     def default(self: json.JSONEncoder, value: Value) -> Value:

@@ -134,9 +134,9 @@ _ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc
 
 
 def _build_root(folders: list[str], launch: LaunchSettings) -> None:
-    """Mount everything that a box may read below the new root folder.
+    """Mount the files and folders that a box may read. The mount points are below the new root folder.
 
-    These are ``folders`` (or single files), a few files of /etc, devices, and an empty /tmp.
+    Mounted are ``folders`` (which may also name files), a few files of /etc, devices, and an empty /tmp.
     """
     root = launch["root"]
     _mount("none", "/", flags=_REC | _PRIVATE)

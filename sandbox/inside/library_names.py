@@ -70,7 +70,8 @@ class UnknownLibrary(Exception):
 def is_importable(name: str) -> bool:
     """Return True if the driver may import the module ``name`` that the program has named.
 
-    Some modules act when they are imported: ``unittest.__main__`` runs tests. Errors of ``unittest`` skip tests.
+    No module of ``unittest`` is allowed: importing ``unittest.__main__`` runs tests, and ``unittest.SkipTest`` skips a
+    test.
     """
     if name.partition(".")[0] == "unittest":
         return False
@@ -88,8 +89,8 @@ def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
 def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
     """Return the names in ``open_names`` that may be members of a library.
 
-    Programs often define functions such as ``gcd`` themselves. If a test uses no other name of the program, the name
-    belongs to the program and is left out.
+    Programs often define functions such as ``gcd`` themselves, and every test must use the program. Therefore ``gcd``
+    in a test belongs to the program, and is left out, unless the test also uses an open name that is not a member.
     """
     members, of_program = open_names & set(_BY_MEMBER), open_names - names.bound(trees) - set(dir(builtins))
     nodes = [node for tree in trees for node in ast.walk(tree)]
@@ -103,8 +104,9 @@ def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
 def assertions_in(open_names: set[str]) -> dict[str, Any]:
     """Return the functions of ``numpy.testing`` in ``open_names`` whose names begin with ``assert``.
 
-    Raises ``UnknownLibrary`` if another name begins with ``assert``: a program could define it and let every test pass.
-    If all names begin with ``assert``, the program must define them, and the result is {}.
+    If all names in ``open_names`` begin with ``assert``, the program must define them, and the result is {}. Otherwise,
+    ``UnknownLibrary`` is raised for an ``assert`` name that is not in ``numpy.testing``. A program could define such a
+    function and let every test pass.
     """
     assertions = {name for name in open_names if _ASSERTION.fullmatch(name)}
     if not assertions or assertions == open_names:
@@ -117,9 +119,9 @@ def assertions_in(open_names: set[str]) -> dict[str, Any]:
 
 
 def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
-    """Return True if the tests read an attribute of ``name`` objects that the library's class ``name`` lacks.
+    """Return True if ``name`` in the tests means a class of the program and not the library's class with this name.
 
-    Then the tests mean a class of the program with the same name.
+    Then the tests read an attribute that objects of the library's class do not have.
     """
     nodes = [node for tree in trees for node in ast.walk(tree)]
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and _calls(node.value, name)]
@@ -138,7 +140,7 @@ def _calls(node: ast.AST, name: str) -> bool:
 
 
 def qualified_name(value: object) -> str:
-    """Return ``module.name`` of a function of ``math`` that tests use; "" for any other object."""
+    """Return ``math.NAME`` if ``value`` is one of the functions ``_OF_MATH`` of ``math``; otherwise ""."""
     is_builtin = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math"
     return f"math.{value.__name__}" if is_builtin and value.__name__ in _OF_MATH else ""  # type: ignore[attr-defined]
 

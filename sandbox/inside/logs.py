@@ -1,6 +1,6 @@
-"""Passes messages that the program logs to the handlers of the tests, for example ``assertLogs`` and ``caplog``.
+"""Passes the log messages of the program to the handlers of the tests, for example ``assertLogs`` and ``caplog``.
 
-``redirected`` connects the program; ``pytest_style`` has the fixture.
+``redirected`` connects the program; ``pytest_style`` has the fixture ``caplog``.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ _UNKNOWN = ("__slots__", "__getattr__", "__setattr__", "__delattr__", "__repr__"
 
 
 def _copying(name: str) -> Any:
-    """Return a special method for the module ``copy``. It lets the program copy its object."""
+    """Return the special method ``name`` that ``copy`` calls on a proxy. The program copies the proxied object."""
     return lambda value, memo=None: value._program.request("copy", value._reference, name=name)
 
 
@@ -217,7 +217,8 @@ def _with_mixins(
 ) -> tuple[tuple[type, ...], dict[str, plain.Value]]:
     """Split the bases of a class of the tests at the first mirrored class.
 
-    Returns the bases from this class on, and ``members`` together with the members of the bases before it.
+    Returns the mirrored class with the bases after it. Also returns a dict: the members of the bases before the
+    mirrored class, updated with ``members``.
     """
     count = next(place for place, base in enumerate(bases) if isinstance(base, _Meta))
     found: dict[str, plain.Value] = {}
@@ -344,7 +345,7 @@ class _Meta(Proxied, type):
         return _without_proxies(type.mro(cls))
 
     def mro(cls) -> list[type]:
-        """Return the method resolution order of ``type``, as the program's class has it."""
+        """Return the method resolution order, which ``type.mro`` computes from the bases."""
         return type.mro(cls)
 
     @property

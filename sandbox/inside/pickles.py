@@ -18,7 +18,11 @@ _REAL = pickle
 
 
 class _Pickles:
-    """The bytes that the tests have dumped, and the copies of the program's objects in them, by number."""
+    """The replacement of ``pickle`` in the driver.
+
+    ``dumped`` are the byte strings that the tests have dumped. ``objects`` are copies of the program's objects. The
+    byte strings contain only the indices of these copies.
+    """
 
     def __init__(self) -> None:
         self.dumped: set[bytes] = set()
@@ -27,7 +31,7 @@ class _Pickles:
     def dumps(self, value: object, protocol: int | None = None, **settings: Value) -> bytes:
         """Return ``value`` as bytes.
 
-        An object of the program is copied in the program and written as the copy's number.
+        An object of the program is copied in the program. The bytes contain the number of the copy.
         """
         stream = io.BytesIO()
         pickler = _Pickler(stream, protocol)

@@ -42,7 +42,7 @@ class Prepared:
         self._is_possible = True
 
     def update(self, memory_mb: int, run: Run) -> None:
-        """Prepare the file if enough programs had the limit ``memory_mb``. Call it after each run of the language."""
+        """Prepare the file if enough programs had the limit ``memory_mb``. Call this method after each program."""
         if memory_mb != self._memory_mb:
             self._forget()
             self._memory_mb, self._runs = memory_mb, 0
@@ -57,8 +57,8 @@ class Prepared:
     def open(self, memory_mb: int) -> int | None:
         """Return a new descriptor of the file; None if there is no file for ``memory_mb``.
 
-        Each child opens the file itself. If the children shared a descriptor, a program could see the position of an
-        earlier one.
+        Each child opens the file itself. If the children shared a descriptor, a program could see how far an earlier
+        program has read.
         """
         if not self.is_ready(memory_mb):
             return None

@@ -240,8 +240,8 @@ def _special(name: str) -> Any:
 def _checked(self: Remote, value: Any, name: str = "") -> Any:
     """Return ``value``, the result of an operation on ``self``.
 
-    Raises ``Refused`` for a plain value if ``self`` is a difference to a plain value, for example ``abs(f(2) -
-    12.566)``: the program could return 0 for any difference.
+    ``self`` may be a difference between a result of the program and a plain value, such as ``f(2) - 12.566``. Then
+    ``Refused`` is raised if ``value`` is plain, because the program could return 0 for any difference.
     """
     if self._reference in _differences:
         if type(value) in (int, float) and abs(value) >= 1 and name in _NUMBERS:
@@ -260,7 +260,7 @@ def _call(self: Remote, *args: object, **kwargs: object) -> object:
 
 
 def _length(self: Remote) -> int:
-    """Return the length. Raises ``TypeError`` if the tests do not name the class and the number of items differs."""
+    """Return the length. Raises ``TypeError`` if it is not the number of items (unless the tests name the class)."""
     length = _checked(self, self._program.request("special", self._reference, name="len"))
     if not type(self)._is_tested_class and sum(1 for _ in self) != length:  # type: ignore[attr-defined]
         raise TypeError("the length of an object of the program is not the number of its items")
@@ -325,10 +325,11 @@ def _await(self: Remote) -> Generator[Any, Any, Any]:
 
 
 def _binary(name: str, place: str) -> Any:
-    """Return a method that computes ``operator.<name>`` in the program. ``place`` is "r" (reflected), "i" or "".
+    """Return a method that computes ``operator.<name>`` in the program.
 
-    With a plain operand, the result must be an object of the program. Otherwise a program could return an object whose
-    operators pass any test, for example ``abs(f(0.1) - 0.3) < 1e-9``.
+    ``place`` is "r" (reflected), "i" (in place) or "". With a plain operand, the result must be an object of the
+    program. Otherwise a program could return an object whose operators pass any test, for example
+    ``abs(f(0.1) - 0.3) < 1e-9``.
     """
 
     def compute(self: Remote, other: object) -> object:

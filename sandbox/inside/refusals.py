@@ -10,9 +10,9 @@ _reasons: list[str] = []
 
 
 class StrictRunEnded(BaseException):
-    """The strict run cannot continue, for the given reason.
+    """The strict run cannot continue. ``reason`` is the text of the error.
 
-    It is not derived from ``Exception``, so that a test that expects an error does not catch it.
+    The class is not derived from ``Exception``, so that a test that expects an error does not catch it.
     """
 
     def __init__(self, reason: str) -> None:

@@ -36,7 +36,7 @@ def _texts(trees: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _modules(texts: Iterable[str]) -> dict[str, ModuleType]:
-    """Return the modules of the standard library that the texts name, by name. They are imported."""
+    """Import the modules of the standard library that the texts name. Return ``{name: module}``."""
     found = {}
     for text in texts:
         parts = text.split(".")
@@ -145,11 +145,10 @@ class Replaced:
         setattr(target, name, value)
 
     def delete_member(self, target: Value, name: str) -> None:
-        """Delete an attribute.
+        """Delete the attribute ``name`` of an object or a class of the program.
 
-        If ``set_member`` has replaced this member of a class, restore its original value instead.
-
-        ``mock.patch`` deletes the attribute of a class to restore it.
+        If ``set_member`` has replaced this attribute of a class, restore the original value instead. The reason is that
+        ``mock.patch`` restores an attribute of a class by deleting the replacement.
         """
         if isinstance(target, type) and (target, name) in self.members:
             setattr(target, name, self.members.pop((target, name)))

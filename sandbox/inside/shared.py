@@ -1,8 +1,8 @@
-"""Mutable containers that exist in both processes. Each message carries the changes since the last message.
+"""Mutable containers that exist in the driver and in the program. Each message carries the changes since the last one.
 
-The driver and the program use this module. Without it, a list that the program stores would be a copy. Then tests could
-not see that the program changes the list, or that the list is part of an object. Only small containers are shared. A
-container that one process no longer uses is forgotten in both.
+Both processes use this module. A list that one process sends to the other is copied. This module keeps both copies
+equal, so that tests see, for example, that the program changes a list. Only small containers are shared. A container
+that one process no longer uses is forgotten in both.
 """
 
 from __future__ import annotations
@@ -138,7 +138,10 @@ class Shared:
         self.sent[number], self.parts[number] = line, items if is_exact else None
 
     def _is_unchanged(self, number: int) -> bool:
-        """Return True if a container certainly has the same items as at the last comparison. It is not encoded."""
+        """Return True if a container has the same items as at the last comparison.
+
+        The items are compared by identity, which is fast. False means that they may have changed.
+        """
         before, value = self.parts.get(number), self.items[number]
         if before is None:
             return False

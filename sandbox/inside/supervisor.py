@@ -168,7 +168,7 @@ class Supervisor:
             prepared.update(caps.memory_mb, partial(self.run_command, language, caps))
 
     def run_command(self, language: str, caps: Caps, command: Command, file: int) -> bool:
-        """Run a command of the language's own in a confined child, with ``file`` at the descriptor ``PREPARED``.
+        """Run a command that prepares or tests a file, in a confined child. The file has the descriptor ``PREPARED``.
 
         Returns False if the command fails or needs more than ``_COMMAND_S`` seconds.
         """

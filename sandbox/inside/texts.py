@@ -49,7 +49,7 @@ def _is_harmless(node: ast.AST, callables: Collection[str]) -> bool:
 
 
 def refuse_modules_in_temporary_folders() -> None:
-    """Let imports outside Python's folders raise ``Refused``, because the program may have written the file."""
+    """Let the import of a file outside Python's folders raise ``Refused``: the program may have written the file."""
     loader_class: Any = SourceFileLoader.__mro__[1]
     read = loader_class.get_data
     folders = tuple(os.path.realpath(folder) + "/" for folder in (sys.prefix, sys.base_prefix, *sys.path) if folder)

@@ -38,8 +38,9 @@ def become_program(caps: Caps) -> None:
 def _with_tests(source: str, tests: str) -> str:
     """Return the program, followed by a subshell that runs its tests.
 
-    An error in an expression ends a subshell, whereas the main shell would continue with the next line. The subshell
-    reports the pass only at its end, unless the tests call ``exit``.
+    An error in an expression ends a subshell, whereas the main shell would continue with the next line. The command
+    that reports the pass is at the end of the subshell. If the tests call ``exit``, they may not reach this command. It
+    then runs before the tests.
     """
     if re.search(r"\bexit\b", tests):
         return f"{source}\n{_PASSED}\n(\n{tests}\n)\n"

@@ -3,8 +3,8 @@
 ``languages.bash`` starts both. Each message is a list of words that end with NUL. A request consists of:
 
 1. the number of its words,
-2. ``here`` or ``sub``: run the command in the program's own shell, so that later calls see the variables that it sets,
-   or in a subshell,
+2. ``here`` (run the command in the program's own shell, so that later calls see its variables) or ``sub`` (run the
+   command in a subshell),
 3. the names of variables,
 4. the standard input,
 5. the number of words that describe arrays, and these words,

@@ -105,7 +105,7 @@ def _send(line: dict[str, object]) -> None:
 def _run(toolchain: Toolchain, job: Job, memory_mb: int) -> None:
     """Replace this process with the compiled program.
 
-    If there are tests or calls, the harness in the program reads the input of ``_given`` from ``CONTROL``.
+    If there are tests or calls, the harness in the program reads its input (``_given``) from ``CONTROL``.
     """
     import base64
 
@@ -126,7 +126,10 @@ def _run(toolchain: Toolchain, job: Job, memory_mb: int) -> None:
 
 
 def _given(job: Job) -> bytes:
-    """Return the input of the harness: one line per call with its arguments as JSON, or the key of the verdicts."""
+    """Return the input of the harness.
+
+    For calls, this is one line per call: its arguments as JSON. For tests, it is the key of the verdicts.
+    """
     if job["calls"]:
         return "".join(json.dumps(call["args"]) + "\n" for call in job["calls"]).encode()
     return str(job["key"]).encode()

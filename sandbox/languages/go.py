@@ -51,7 +51,7 @@ def missing_modules(source: str) -> set[str]:
 
 
 def _imports(source: str) -> dict[str, str]:
-    """Return the alias of each imported path; "" if the import has no alias."""
+    """Return ``{path: alias}`` for all imports. The alias is "" if the import has none."""
     named: dict[str, str] = {}
     for found in _IMPORT.finditer(source):
         for alias, path in re.findall(r"([\w.]+)?[ \t]*\"([^\"]+)\"", found["many"] or found["one"]):

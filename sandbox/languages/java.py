@@ -68,7 +68,8 @@ def _file_of(source: str) -> str:
 def _main_class(source: str) -> str:
     """Return the name of the class that contains ``main``, for example ``Main``.
 
-    This is the last class that begins before ``main``. A class ``Main`` before it is preferred.
+    This is ``Main`` if a class with this name begins before ``main``. Otherwise it is the last class that begins before
+    ``main``.
     """
     found = _WITH_MAIN.search(source)
     if found is None:

@@ -1,7 +1,7 @@
 """JavaScript: Node starts early, already confined, and waits for the program.
 
-Node without a built-in snapshot of its start, such as the one of Debian, takes twice as long to start. For such a Node,
-this module prepares a snapshot. It contains nothing but the state of Node before any script.
+Some builds of Node, such as Debian's, lack a built-in snapshot of their start and take twice as long to start. For such
+a build, this module prepares a snapshot. The snapshot contains nothing but the state of Node before any script.
 """
 
 from __future__ import annotations

@@ -23,7 +23,10 @@ _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 
 
 class Database(NamedTuple):
-    """A database engine: its ``query``, the ``errors`` of wrong queries, and a name that replaces theirs in answers."""
+    """A database engine: its function ``query``, and the ``errors`` that a wrong query raises.
+
+    If ``error_name`` is set, answers contain it instead of the class name of the error.
+    """
 
     query: Query
     errors: tuple[type[Exception], ...]

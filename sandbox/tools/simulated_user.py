@@ -44,9 +44,9 @@ class SimulatedUser:
         return partial(self._reply, self.sampler or sampler, instruction)
 
     def plan(self, sampler: Sampler, dialogues: int, most: int) -> PlannedCalls:
-        """Return the calls of the model for ``dialogues`` dialogues with at most ``most`` user messages together.
+        """Return the planned calls that play the user in ``dialogues`` dialogues, to estimate the cost.
 
-        Cost estimates use them.
+        ``most`` is the largest number of calls in all dialogues together.
         """
         return PlannedCalls(self.sampler or sampler, dialogues, most, self.sampling.max_tokens)
 
