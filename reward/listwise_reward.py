@@ -101,7 +101,11 @@ class ListwiseReward:
 
 
 def scores_of(rankings: Sequence[Sequence[int]], valid: Sequence[int], n: int, final: Sequence[int]) -> list[Score]:
-    """Return the scores of ``n`` candidates from rankings of the ``valid`` ones."""
+    """Return one score per candidate, from the rankings by the judge.
+
+    ``valid`` has the indices of the candidates without an error, and ``final`` those of the finalists. A candidate that
+    is in no ranking gets the value None, except if it is the only valid one: then its value is 0.5.
+    """
     if len(valid) == 1:
         return [Score(0.5, {"lists": 0, "finalist": True}) if i in valid else Score(None) for i in range(n)]
     wins = wins_of(rankings, n)

@@ -47,8 +47,8 @@ class SequenceScorer:
 
     ``budget`` is the maximum number of tokens per forward pass, padding included. ``waste`` is the largest share of
     padding per batch. With ``share_prefix``, the common prefix of siblings is computed once. A self-test in the
-    constructor compares shared with separate scores. If they differ or the model cannot reuse a cache, sharing is
-    switched off and a warning is logged.
+    constructor computes scores with and without a shared prefix. If the scores differ, or the model cannot reuse a
+    cache, sharing is switched off and a warning is logged.
     """
 
     def __init__(

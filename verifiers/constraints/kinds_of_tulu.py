@@ -77,7 +77,10 @@ def from_prompt(kind: str, prompt: str) -> Read:
 
 
 def _quoted(name: str, prompt: str) -> Read:
-    """Return the constraint ``name`` with the words that the prompt quotes; without arguments if they are not clear."""
+    """Return the constraint ``name`` with the words that the prompt quotes as its arguments.
+
+    If it is unclear which sentence of the prompt quotes these words, the constraint gets no arguments.
+    """
     constraint, argument, required, forbidden = QUOTING[name]
     sentences = [
         one

@@ -220,8 +220,9 @@ def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node
 def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
     """Return ``match``, or a ``Doubt`` if the answers may differ only because the wrong text was extracted.
 
-    This concerns answers that are sentences or long, and that are not read as mathematics. There are two cases. The
-    answer contains the number of the reference. Or the answer has no mark, such as a box, and states no value.
+    This is possible only if the answer is long or was not marked in the text, for example by a box. In addition, the
+    answer must not be readable as mathematics. The result is then a ``Doubt`` in two cases. First, the answer contains
+    the number of the reference. Second, the answer was not marked and states no value in words.
     """
     if not isinstance(match, Different) or match.theirs.kind in _WORDED_KINDS:
         return match

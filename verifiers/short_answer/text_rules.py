@@ -296,8 +296,8 @@ def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) 
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 
-    The rule does not apply if there are few references, and neither the answer nor a reference is a name. Such an
-    answer may be a reference in other words.
+    If there are few references, and neither the answer nor a reference is a name, the rule does not apply. In this case
+    the answer may be a reference in other words.
     """
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]
@@ -322,8 +322,9 @@ def another(case: Case) -> Finding | None:
 def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
     """Return whether the answer may be another name of the place that the reference names.
 
-    This is possible if one of the names has one word. It is not possible if the reference is a known thing, or if there
-    are many accepted answers. In these cases, all usual names of the place are accepted answers.
+    This is possible if the name in the reference and the name in the answer have one word each. It is not possible if
+    the reference is a known thing, or if there are many accepted answers. Then all usual names of the place are among
+    the accepted answers.
     """
     if case.question.kind != "place" or len(case.references) >= MANY or any(map(is_known, case.references)):
         return False

@@ -133,7 +133,7 @@ def different(method: str, reference: Node, candidate: Node) -> Different | Uncl
 
 
 def decided(equal: bool | None, method: str, reference: Node, candidate: Node) -> Match:
-    """Return the match of two trees for a three-valued result: equal, different, or None for unclear."""
+    """Return ``Equal`` if ``equal`` is True, ``Unclear`` if it is None, otherwise the result of ``different``."""
     if equal is None:
         return Unclear(method)
     return Equal(method) if equal else different(method, reference, candidate)
