@@ -1,4 +1,6 @@
-"""Measures the share of the reward in the time of GRPO: ten steps of examples/grpo_with_trl.py with two workers.
+"""Measures which share of GRPO's training time the reward takes, in ten steps of examples/grpo_with_trl.py.
+
+The reward has two workers.
 
     python -m tests.benchmarks.grpo_share [--limit 0.05]
 

@@ -1,4 +1,4 @@
-"""Simulates how often judging rewards find the best of N answers, by the judge's error rate and number of calls.
+"""Simulates how often rewards that use a judge find the best of N answers, and with how many calls.
 
     python tests/benchmarks/simulate_tournaments.py [repeats=400] [n=8,16,32]
 

@@ -68,7 +68,7 @@ def main() -> None:
 def measure(source: Path, counts: list[int]) -> None:
     """Verify ``source`` with each number of workers.
 
-    Print time, CPU time, memory, and the ratio of first to last time.
+    Print time, CPU time and memory, and the ratio of the time for the first of ``counts`` to that for the last.
     """
     seconds = []
     for workers in counts:

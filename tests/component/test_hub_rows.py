@@ -23,7 +23,7 @@ print(json.dumps(read))
 
 
 def read(hub: HubDouble, folder: Path, *settings: Mapping[str, object]) -> list[list[str] | str]:
-    """Read the rows once per item of ``settings``. Return the questions of the rows, or the error, of each read."""
+    """Read the rows once per item of ``settings``. Return for each item the questions of the rows, or the error."""
     return json.loads(run_with_hub(hub, folder, PROGRAM, json.dumps(settings)).splitlines()[-1])
 
 

@@ -123,7 +123,7 @@ def pairwise(server: WireServer, journal: Path) -> Preference:
 
 
 def order_of(sent: Sent) -> tuple[int, int]:
-    """Return the positions of both answers in the request."""
+    """Return the position of the better and of the worse answer in the text of the request."""
     asked = str(sent.body["messages"][-1]["content"])
     return asked.index("the better"), asked.index("the worse")
 

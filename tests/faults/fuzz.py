@@ -131,7 +131,7 @@ class Fuzzer:
         self._folder.cleanup()
 
     def check(self, body: bytes) -> None:
-        """Draw ``N`` samples whose first reply has the given ``body``. Draw them again, which must send no request."""
+        """Draw ``N`` samples, where the service's first reply has ``body``. A second draw must send no request."""
         question = f"question {next(self._numbers)}"
         first = self._draw(question, body)
         stored = self._stored()

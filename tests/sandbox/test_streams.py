@@ -22,7 +22,7 @@ def frames(parts: Sequence[tuple[int, bytes]]) -> bytes:
 def through(
     kind: type[SocketStream], sent: bytes, cuts: Sequence[int], wanted: Sequence[int]
 ) -> tuple[SocketStream, list]:
-    """Return the stream and its results for reads of the sizes ``wanted``, if ``sent`` arrives split at ``cuts``."""
+    """Send ``sent`` in pieces that end at ``cuts``. Return the stream and its results for reads of ``wanted`` bytes."""
 
     async def run() -> tuple[SocketStream, list]:
         ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""``bestofn benchmark reward`` and ``steps`` measure a rule, and a judge on a loopback server."""
+"""``bestofn benchmark reward`` and ``steps`` measure a rule-based reward, and a judge on a loopback server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file that ``bestofn init FILE`` writes can be built without a change, for tables of several shapes."""
+"""``bestofn init FILE`` writes a file that ``bestofn build`` accepts unchanged, for tables of several shapes."""
 
 import csv
 import json

@@ -63,9 +63,9 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 @pytest.mark.parametrize("confidence", [0.39, 0.40])
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
-    """The judge verifies all tool calls, and code and mathematics if the first verifier's confidence is too low.
+    """The judge verifies every tool call. It verifies code only if the first verifier's confidence is too low.
 
-    For mathematics, this needs ``flag``.
+    For mathematics, the judge has the same condition and also needs ``flag``.
     """
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
     domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}
@@ -193,7 +193,7 @@ def test_a_judge_decides_what_the_short_answer_verifier_leaves_open() -> None:
 
 
 def test_a_new_domain_is_one_more_entry_and_takes_the_split_of_its_name() -> None:
-    """A domain verifies the split of its name. This name takes precedence over aliases and over the reference."""
+    """A domain verifies the split with the same name. The name takes precedence over aliases and the reference."""
     verifier = BySplit({"proofs": Says("pass", 1.0, "proofs"), "aime": Says("pass", 1.0, "aime"), "code": None})
     for split, verifier_name in (("proofs", "proofs"), ("Proofs_v1", "proofs"), ("aime", "aime")):
         query = Query("q", split, QUERY.messages, reference=Reference(answer="2"))

@@ -1,4 +1,4 @@
-"""The math verifier decides a table of equal and different pairs of answers, which was written for this project."""
+"""The math verifier decides each pair of answers in the tables, equal or different, as the tables state."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def pairs(table):
 
 
 def marked(reference, answer, equal):
-    """Return one line of a table as parameters of a test."""
+    """Return the line of a table that states whether ``reference`` and ``answer`` are equal."""
     return f"{reference}{' ⇔ ' if equal else ' ⇎ '}{answer}"
 
 

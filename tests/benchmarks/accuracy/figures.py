@@ -22,7 +22,7 @@ class Decision:
 
     ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none. ``rule`` is the
     rule that decided. ``table`` is the part of ``verifiers/calibration.json`` with the confidence of this rule; "" if
-    there is none. ``outcome`` is the outcome in this table, if it differs from ``said``.
+    there is none. ``outcome`` is the outcome in this table if it differs from ``said``, otherwise "".
     """
 
     said: str | None

@@ -91,7 +91,7 @@ def test_a_run_equals_itself() -> None:
 def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
     """The pass rate leaves out the extra samples of adaptive sampling.
 
-    Of ``ppf`` with two fixed samples, ``pp`` counts.
+    For example, only ``pp`` counts if the outcomes are ``ppf`` and the first two samples are fixed.
     """
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
     rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences

@@ -68,7 +68,7 @@ def test_best_of_one_is_pass_at_one() -> None:
 
 
 def test_the_reward_never_chooses_better_than_pass_at_k_in_the_headline(tmp_path: Path) -> None:
-    """The headline compares the reward and pass@k over the same queries. Without rewards, it shows no share."""
+    """The headline compares the reward and pass@k over the same queries. Without rewards, it says "no rewards"."""
     wrong = [query("math", "ff", [0.0, 1.0], number) for number in range(24)]
     assert "  0.0 %\n" in headline(figures_of(*wrong, query("math", "pa", [1.0, 0.0], 24)), {}, tmp_path)
     assert " no rewards\n" in headline(figures_of(query("math", "pf", [None, None])), {}, tmp_path)
@@ -93,7 +93,7 @@ def test_shares_of_passes() -> None:
 
 
 def test_a_split_with_smaller_pools_names_its_own_k(tmp_path: Path) -> None:
-    """A split with fewer samples shows ``pass@2`` with this name in the column of pass@4."""
+    """If a split has only two samples per query, its cell in the column pass@4 says ``pass@2`` before the rate."""
     queries = [query("math", "pfff", [1, 0, 0, 0], number) for number in range(30)]
     figures = figures_of(*queries, query("tools", "pfaa", [1, 0, 0, 0]))
     text = page(figures, [], {"queries": 31}, "run")

@@ -5,7 +5,7 @@ from bestofn.builders.local_model.batch_limit import BatchLimit
 
 
 def batches_for(limit: BatchLimit, answers: int, fits: int) -> tuple[int, int]:
-    """Process ``answers`` in batches of which ``fits`` answers fit into memory.
+    """Process ``answers`` answers in batches. A batch of more than ``fits`` answers runs out of memory.
 
     Return the number of batches, and how often memory ran out.
     """

@@ -1,4 +1,7 @@
-"""Both transports send the extra headers, query and body and ``sampling.extra``, and the identity includes them."""
+"""Extra headers, URL parameters, body fields and ``sampling.extra`` are sent by both transports.
+
+The identity of the provider includes all of these settings.
+"""
 
 from __future__ import annotations
 

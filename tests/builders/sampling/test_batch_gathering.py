@@ -100,7 +100,7 @@ def request(name: str) -> BatchRequest:
 
 
 def jobs_within(budget: float, waves: Sequence[int], share: float = 1.0) -> Service:
-    """Queue ``waves`` of requests with an expected cost of 1 dollar each, 2 ms apart.
+    """Every 2 ms, queue as many requests as the next item of ``waves`` says. Each has an expected cost of 1 dollar.
 
     Wait until each request is submitted or has failed. Return the service, which lists the sizes of the jobs.
     """

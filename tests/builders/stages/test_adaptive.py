@@ -35,7 +35,7 @@ class Says:
 
 
 def run(tmp_path, words: str, n: int = 16, greedy: bool = False, **rule):
-    """Return (candidates, provider) of the stage with the ``Adaptive`` settings ``rule``.
+    """Sample with the generate stage and the ``Adaptive`` settings ``rule``. Return (candidates, provider).
 
     Sample i is the i-th word of ``words``; all later samples are the last word.
     """

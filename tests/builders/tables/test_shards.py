@@ -1,4 +1,4 @@
-"""Rows of shards are read: only some of their columns, or only every k-th row."""
+"""Readers of shards can read only some columns, or only every k-th row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long results are compared in a worker process. A returned value can stop neither the build nor a verdict."""
+"""Long results are compared in a worker process. No value that a program returns stops the build or a verdict."""
 
 from __future__ import annotations
 

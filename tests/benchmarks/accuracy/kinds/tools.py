@@ -29,7 +29,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def uncontested(result: Result) -> tuple[str, ...]:
-    """Return the group of the BFCL rows whose official verdict is not contested; () for other rows."""
+    """Return the group ``UNCONTESTED``; () if the verifier passes an answer whose official fail is contested."""
     contested = result.case.row["error_type"] == CONTESTED and result.decision.said == "pass"
     return () if contested and result.case.label == "fail" else ("UNCONTESTED",)
 
