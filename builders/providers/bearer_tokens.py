@@ -1,4 +1,4 @@
-"""Fetches bearer tokens that expire from Microsoft Entra, from Google, or from a command. Used by OpenAI's clients.
+"""Fetches short-lived bearer tokens from Microsoft Entra, from Google, or from a command. Used by OpenAI's clients.
 
 ``provider.bearer`` is ``entra``, ``entra:SCOPE``, ``google`` or ``command:WORDS``. azure-identity and google-auth find
 the credentials in their usual places: environment variables, files, the login of ``az`` or ``gcloud``, the machine.

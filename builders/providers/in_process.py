@@ -30,7 +30,7 @@ class InProcessProvider(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """A text that names everything outside the request that can change a completion."""
+        """A text that names everything that can change a completion, except the request."""
 
     @abstractmethod
     async def sample(self, request: Request, n: int) -> list[Completion]:

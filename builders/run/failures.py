@@ -1,4 +1,4 @@
-"""Counts the failures of a shard that may succeed when the command runs again. Called by ``builders.run.pipeline``.
+"""Counts the failed candidates of a shard for which a new try may succeed. Called by ``builders.run.pipeline``.
 
 A shard with such failures is not complete. The next command runs its failed stage and every later stage again. The
 journal answers all requests that succeeded, so only the failed requests are sent.

@@ -57,8 +57,8 @@ Selected = dict[Path, dict[int, list[int]]]
 class RegenerateSettings:
     """The settings of a regeneration.
 
-    Candidates that ``where`` selects (see ``run.selection``) are sampled again, at most ``most`` of them. With
-    ``keep_if_better``, a new response replaces the old one only if the new verdict is better. ``changes`` are the
+    The setting ``where`` selects the candidates to sample again (see ``run.selection``), at most ``most`` candidates.
+    With ``keep_if_better``, a new response replaces the old one only if the new verdict is better. ``changes`` are the
     settings that the user changed, as text: for example ``sampling.temperature=0.9``.
     """
 

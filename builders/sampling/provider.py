@@ -41,7 +41,7 @@ class Reply:
 class Provider(Protocol):
     """Sends one request to one model and parses the reply. It never retries and stores nothing.
 
-    ``identity`` names everything outside the request that changes a completion: service, URL, model, settings.
+    ``identity`` names everything that can change a completion, except the request: service, URL, model, settings.
     ``max_n`` is the largest number of completions per request. ``limits`` are the rate limits that the user has set.
     ``free`` means that requests cost nothing, because the model runs on this machine.
 
@@ -59,7 +59,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """A text that names everything outside the request that changes a completion."""
+        """A text that names everything that can change a completion, except the request."""
         ...
 
     async def ask(self, request: Request, n: int) -> Reply:

@@ -21,7 +21,7 @@ def note(defect: str) -> None:
 
 @contextmanager
 def collected() -> Iterator[set[str]]:
-    """Yield a set to which ``note`` adds the defects that it records inside the block."""
+    """Yield a set. During the block, ``note`` adds the repaired defects to this set."""
     notes: set[str] = set()
     token = _notes.set(notes)
     try:

@@ -76,10 +76,10 @@ class Mapped:
     """The queries of a table.
 
     ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part that is
-    not mapped gets a column with one of its usual names, which the log reports. A part that is mapped to null has no
-    column. ``splits`` are the splits of the dataset that are read. ``offset`` skips rows of each split. ``max_queries``
-    limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the ``first`` or
-    ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``. ``merge_repeats``: see
+    not mapped gets a column with one of its usual names; the log names it. A part that is mapped to null has no column.
+    ``splits`` are the splits of the dataset that are read. ``offset`` skips rows of each split. ``max_queries`` limits
+    the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the ``first`` or ``last``
+    user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``. ``merge_repeats``: see
     ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
 
     The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, the content

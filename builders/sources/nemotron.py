@@ -3,7 +3,8 @@
 Version 1 is open. Its splits are chat, code, math, stem and tool_calling. Its tools are in ``metadata`` as JSON text.
 The prompt of a code row is "-". With ``origins``, its question and tests are read from the original table; otherwise
 the row is left out. Version 2 requires an agreement. Its splits are math, code, stem, chat and five languages. It has
-no metadata and no tool calls. A model wrote the answers, so the source of the reference is ``model``, not ``gold``.
+no metadata and no tool calls. In both versions, a model wrote the answers, so the source of the reference is ``model``,
+not ``gold``.
 """
 
 from __future__ import annotations

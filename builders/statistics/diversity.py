@@ -58,8 +58,8 @@ def expectation_adjusted_distinct(texts: Sequence[str], vocabulary: int) -> floa
 def self_bleu(texts: Sequence[str], n: int = 4) -> float:
     """Return the mean BLEU-n of each text against the other texts (Zhu et al. 2018, arXiv:1802.01886).
 
-    1 means that all texts are equal, 0 that they share nothing. The BLEU of a text with fewer than ``n`` tokens uses
-    only the shorter n-grams. Returns NaN for fewer than two texts.
+    The result is 1 if all texts are equal, and 0 if they share no n-gram. The BLEU of a text with fewer than ``n``
+    tokens uses only the shorter n-grams. Returns NaN for fewer than two texts.
     """
     tokens = [words(text) for text in texts]
     if len(tokens) < 2:

@@ -1,4 +1,4 @@
-"""Waits for a process that is replacing files of a run, so that a reader does not take the change for damage.
+"""Waits for a process that is replacing files of a run, so that a reader does not report the change as damage.
 
 The process replaces a file first, and the marker with its checksum afterwards. Used by ``tables.checksums``.
 """
