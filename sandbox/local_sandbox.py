@@ -57,8 +57,8 @@ class LocalSandbox(PooledSandbox):
 
     Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
     protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the number of
-    programs at once; None means one per processor. There may be twice as many boxes. ``box_memory_mb`` limits all
-    processes of one program together.
+    programs at once; None means one per processor. With spare boxes, there may be ``2 * workers`` boxes.
+    ``box_memory_mb`` limits all processes of one program together.
     """
 
     unavailable = ""

@@ -1,8 +1,8 @@
 """``bestofn benchmark accuracy|reward|steps|speed …``: measures verifiers, rewards and the speed of builds.
 
 ``accuracy`` measures verifiers with the package ``tests/benchmarks/accuracy``; its kind ``sandbox`` is the program
-``tests/benchmarks/accuracy_sandbox.py``. It needs a source checkout. Its labelled data is not part of the project; the
-default of ``data`` is ``../shared/data``, next to the project. ``reward`` and ``steps`` measure rewards
+``tests/benchmarks/accuracy_sandbox.py``. ``accuracy`` needs a source checkout. The labelled data is not part of the
+project; the default of ``data`` is ``../shared/data``, next to the project. ``reward`` and ``steps`` measure rewards
 (``benchmark_reward``), and ``speed`` measures builds (``benchmark_speed``), also in an installed package.
 """
 

@@ -87,7 +87,7 @@ def shipped_mapping(source: str) -> tuple[str, JsonObject] | None:
 
 
 def _location(source: str, split: str | None) -> tuple[dict[str, object], str]:
-    """Return the settings that locate the table, and the choice of the group ``dataset`` that reads it."""
+    """Return the settings that locate the table, and the name of the file in ``conf/dataset`` that reads it."""
     path = Path(source).expanduser()
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     choice = next(filter(None, map(choice_of_file, files)), "")

@@ -152,8 +152,8 @@ class CaseRunner:
     def _without_members(self, proxies: dict[str, Any]) -> dict[str, Any]:
         """Return ``proxies`` without names that mean the library's object in the tests, such as ``Counter``.
 
-        The library's object is put into the namespace. Raises ``ProgramGone`` if the program's object has such a name
-        and it is unclear which of the two the tests mean.
+        The library's object is put into the namespace. Raises ``ProgramGone`` if the program also defines
+        such a name, and it is unclear which of the two objects the tests mean.
         """
         bound = names.bound([self.setup]) | names.bound_by_imports(self.cases)
         used = names.read([self.setup, *self.cases]) - bound
@@ -180,8 +180,8 @@ class CaseRunner:
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
         """Return a proxy for the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
 
-        Every case must call this function. If no such function or more than one is found, the result is {}. This
-        prevents a function of the program from replacing a builtin that the tests need, such as ``set``.
+        The result is {} unless exactly one such function is called by every case. Otherwise a function of the program
+        could replace a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
         proxies = self.program.names(sorted(everywhere & set(dir(builtins))))

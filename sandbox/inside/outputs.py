@@ -25,7 +25,7 @@ class Output:
     def begin(self, cap: int, fd: int, most: int | None = None) -> None:
         """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe.
 
-        At most ``cap`` bytes are stored. ``over`` becomes True after more than ``most`` bytes; the default is ``cap``.
+        At most ``cap`` bytes are stored. ``over`` becomes True after more than ``most`` bytes (None: ``cap``).
         """
         if cap + 1 > len(self.view):
             self.view.release()

@@ -57,8 +57,8 @@ def encode(
     """Return the JSON form of ``value``, for example ``{"t": [1, 2]}`` for ``(1, 2)``.
 
     ``first`` may return a form for a value before its type is examined. ``other`` must return the form of a value that
-    is not plain data. Raises ``NotPlain`` if there is such a value but no ``other``, or if the nesting is deeper than
-    ``depth``.
+    is not plain data. Raises ``NotPlain`` if a value is not plain data and ``other`` is None, or if the nesting
+    is deeper than ``depth``.
     """
     kind = type(value)
     if value is None or kind is bool or kind is str:

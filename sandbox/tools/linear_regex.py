@@ -230,9 +230,9 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
 
 
 def _reached(program: Sequence[Instruction], counters: Sequence[int], text: str, at: int) -> list[int]:
-    """Return the "test" and "match" instructions that are reached from ``counters`` without reading a character.
+    """Return the positions of the "test" and "match" instructions that can be reached without reading a character.
 
-    The result contains their positions in ``program``, in the order in which backtracking would try them.
+    ``counters`` are the positions to start from. The result has the order in which backtracking would try them.
     """
     reached: list[int] = []
     seen: set[int] = set()
