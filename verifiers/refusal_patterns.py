@@ -242,9 +242,9 @@ def _quotes_refusal(question: str) -> bool:
 
 
 def _share_needed(hit: Hit, warnings: int) -> float:
-    """Return the share of judging sentences from which a text is a refusal and not only a text with a warning.
+    """Return the limit for the share of judging sentences: at this share or above, a text is a refusal.
 
-    The share depends on the rule of ``hit`` and on ``warnings``, the number of warnings in the text.
+    The limit depends on the rule of ``hit`` and on ``warnings``, the number of warnings in the text.
     """
     return _DWELLING if hit.rule == "dwells_on_harm" and warnings == 1 else _JUDGING[warnings > 1]
 

@@ -50,7 +50,7 @@ def no_forbidden_words(text: str, forbidden_words: Sequence[str]) -> str:
 
 @constraint("ja:keywords:forbidden_words")
 def no_forbidden_words_ja(text: str, forbidden_words: Sequence[str]) -> str:
-    """Return "" if no forbidden word occurs, also inside other text; otherwise the problem.
+    """Return "" if no forbidden word occurs, not even inside other words; otherwise the problem.
 
     Whole words cannot be required, because Japanese has no spaces between words.
     """

@@ -257,7 +257,7 @@ def same_quantity(first: Node, second: Node) -> bool:
 
 
 def total(parts: list[tuple[Number, str]]) -> Node | None:
-    """Return the sum of quantities in the unit of the last one, or None if their dimensions differ or are unknown."""
+    """Return the sum of quantities in the unit of the last quantity; None if dimensions differ or are unknown."""
     units = [known(clean(name)) for _, name in parts]
     if any(unit is None for unit in units) or len({str(unit.dimensionality) for unit in units if unit is not None}) > 1:
         return None

@@ -257,7 +257,7 @@ def person(case: Case) -> Finding | None:
 
 
 def another_of_class(case: Case) -> Finding | None:
-    """Return a fail if the answer is another member of the reference's small class, such as another color."""
+    """Return a fail if answer and reference are different words of one class in ``word_classes``, such as colors."""
     wanted = {form for reference in case.references for form in reference.content}
     classes = [words for words in CLASSES if words & wanted]
     if len(classes) != 1 or len(case.text.tokens) > SHORT or any(len(r.content) > 1 for r in case.references):

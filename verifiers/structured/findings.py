@@ -29,7 +29,7 @@ class SpecificationError(ValueError):
 
 
 class UnreadableError(SpecificationError):
-    """The answer exceeds a limit of its reader, or has several meanings, so it is not known whether it is right."""
+    """Raised if an answer exceeds a limit of its reader or has several meanings, so that it cannot be judged."""
 
 
 class SyntaxProblemError(ValueError):

@@ -95,7 +95,7 @@ def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Sam
 
 
 def _may_be_meant(equation: Node, value: Node, terms: Terms, same: Same) -> bool:
-    """Return whether ``value`` is a side of ``equation``, or may solve an ``equation`` with exactly one unknown."""
+    """Return whether ``value`` is a side of ``equation``, or may be the value of its only unknown."""
     sides = _sides(equation)
     if any(same(side, value, terms).equal for side in sides):
         return True
