@@ -129,10 +129,7 @@ def test_everything_public_has_a_docstring() -> None:
 
 
 def public_definitions(tree: ast.Module) -> Iterator[Function | ast.ClassDef]:
-    """Yield the public functions and classes of a module, and the public methods of its classes.
-
-    Methods of a protocol and properties of one line are omitted, because the protocol describes its methods.
-    """
+    """Yield the public functions and classes that a module defines at its top level; methods are omitted."""
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
             yield node

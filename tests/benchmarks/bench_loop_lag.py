@@ -3,8 +3,8 @@
     python -m tests.benchmarks.bench_loop_lag [--prompts 2000] [--concurrency 256]
 
 The build runs in this process against a mock server with 200 ms of latency. Time in which the thread waits for a
-processor does not count. Prints percentiles of the lag of a timer of 5 ms, and of the processor time of the iterations
-of the event loop that take more than 1 ms.
+processor does not count. Prints percentiles of two times: how late a 5 ms timer is, and the processor time of each
+iteration of the event loop that takes more than 1 ms.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python tests/benchmarks/bench_million.py [--rows 100000,1000000] [--out DIR]
     python tests/benchmarks/bench_million.py --rows 20000,40000 --stages
 
-The answers are scripted, so that no model is measured. Each command runs in its own process. The program prints its peak
-memory (``ru_maxrss``, main process), wall seconds, CPU seconds and rows per second. Memory must not grow with the rows,
-and the rate of a command must not fall. ``--stages`` runs one build in this process, one shard at a time, and prints the
-CPU time of each stage.
+The answers are scripted, so that no model is measured. Each command runs in its own process. The program prints the
+command's peak memory (``ru_maxrss``, main process), wall seconds, CPU seconds and rows per second. Memory must
+not grow with the rows, and the rate of a command must not fall. ``--stages`` runs one build in this process, one shard
+at a time, and prints the CPU time of each stage.
 """
 
 from __future__ import annotations
