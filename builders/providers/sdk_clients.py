@@ -35,7 +35,7 @@ def azure_client(
     """Return OpenAI's client for Azure, which authenticates with ``token`` or ``key``.
 
     ``token``, if given, is called before each request and returns its Entra token; ``key`` is then not used. Without
-    both, the client reads a token from ``AZURE_OPENAI_AD_TOKEN``.
+    ``token`` and ``key``, the client reads a token from ``AZURE_OPENAI_AD_TOKEN``.
     """
     from openai import AsyncAzureOpenAI
 

@@ -146,7 +146,7 @@ def failure_of(row: Row) -> Failure | None:
 
 
 def undecided_reasons(row: Row) -> list[str]:
-    """Return the explanations of the verdicts if all are ``abstain``; [] if one is not."""
+    """Return the explanations of the verdicts if all outcomes are ``abstain``; [] if there is another outcome."""
     verdicts = [verdict_from_row(verdict) for verdict in row.get("verdicts") or ()]
     is_undecided = all(verdict.outcome == "abstain" for verdict in verdicts)
     return [verdict.explanation for verdict in verdicts] if is_undecided else []

@@ -222,7 +222,7 @@ class _Regeneration:
         """Put ``new`` in the place of the candidate at ``position``, and return True.
 
         With ``keep_if_better``, if the new verdict is not better, the old candidate stays and the result is False. The
-        unused response is added to the history of the used one (``detail["history"]``).
+        unused response is added to the history of the used response (``detail["history"]``).
         """
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
         before, after = old_verdict["outcome"], verdict["outcome"]

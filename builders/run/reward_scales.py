@@ -1,7 +1,7 @@
 """Estimates the scales of an ensemble of rewards from the first queries of a run (``reward.scale=run``).
 
 ``builders.run.pipeline`` calls ``load_scales`` for a new run, and ``estimate_scales`` before the first shard. The
-scales are in ``scales.json`` in the run folder, so that all commands on the run use the same ones.
+scales are in ``scales.json`` in the run folder, so that all commands on the run use the same scales.
 """
 
 from __future__ import annotations

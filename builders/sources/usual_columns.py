@@ -50,7 +50,7 @@ def _is_conversation(value: object) -> bool:
 
 
 def column_uses(mapped: Mapping[str, Column], row: Row) -> dict[str, str]:
-    """Return column of ``row`` -> the part of a query that uses it; "" if none does."""
+    """Return a dict from each column of ``row`` to the part of a query that uses it; "" if no part uses the column."""
     used = {name: part for part, column in mapped.items() for name in column.column_names}
     return {name: used.get(name, "") for name in row}
 

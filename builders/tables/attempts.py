@@ -60,8 +60,8 @@ def other_attempts(candidate: Row) -> Iterator[Attempt]:
 def refused_attempt(now: Attempt) -> Attempt | None:
     """Return the first dialogue of a candidate whose dialogue was run again after a refusal; None for other candidates.
 
-    ``now`` is the attempt in use. The returned attempt has no verdict and no cost, because ``now`` has the cost of
-    both.
+    ``now`` is the attempt in use. The returned attempt has no verdict and no cost, because ``now`` has the cost of both
+    attempts.
     """
     retry: JsonObject = _detail(now.candidate).get("retry") or {}
     messages = retry.get("refused_messages")

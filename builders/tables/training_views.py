@@ -53,7 +53,7 @@ class PairRecord:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """One candidate as a training example: whether it is a good one, and the provenance of this label."""
+    """One candidate as a training example: whether it is a good answer, and the provenance of this label."""
 
     query: QueryRow
     candidate: Row
