@@ -56,8 +56,8 @@ def verify_dataset(
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
 
     ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
-    ``columns`` maps ``answer``, ``reference`` and ``question`` to columns. A column that it does not name is found by
-    its usual names.
+    ``columns`` maps ``answer``, ``reference`` and ``question`` to columns. The column of any other part is
+    found by its usual names.
     ``out`` is a file for the same result. If a call with ``out`` is interrupted, the same call resumes it.
     """
     import datasets

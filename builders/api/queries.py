@@ -119,7 +119,7 @@ def _final(value: object) -> str:
 def _check(value: object, kind: str) -> object:
     """Return ``value`` as the reference for a check of ``kind``.
 
-    If ``CHECKS`` has the kind, JSON text is decoded. Then ``ConfigError`` is raised if the result is not an object.
+    If ``CHECKS`` has the kind, JSON text is decoded. Then ``ConfigError`` is raised unless the value is an object.
     """
     if kind not in CHECKS:
         return value

@@ -1,4 +1,6 @@
-"""Composes the YAML files once per process and set of choices. The values of a command are set in a copy.
+"""Composes the YAML files once per process and set of choices.
+
+The values of a command are set in a copy of the result.
 
 Hydra needs about 0.1 s of CPU time to read and merge the files of all groups. ``bestofn loop``, sweeps in Python and
 tests compose many configurations with the same choices and different values.

@@ -41,8 +41,8 @@ def experiment_names() -> list[str]:
 def results_file(path: Path) -> str | None:
     """Return the path of the Parquet file for the results of the experiment file ``path``.
 
-    For ``FOLDER/NAME.yaml``, the result is ``FOLDER/results/NAME.parquet``. It is None if ``path`` is not in a folder
-    ``experiments``.
+    For ``FOLDER/NAME.yaml``, the result is ``FOLDER/results/NAME.parquet``. The result is None if ``path`` is not
+    in a folder ``experiments``.
     """
     return (path.parent / "results" / f"{path.stem}.parquet").as_posix() if FOLDER in path.parts else None
 

@@ -140,7 +140,7 @@ def _pattern_properties(
 
 
 def _without_patterns(keyword: Keyword) -> Keyword:
-    """Return ``keyword`` as a function that ignores keys of the value that ``patternProperties`` matches."""
+    """Return a function that applies ``keyword`` but ignores the keys that ``patternProperties`` matches."""
 
     def run(validator: Validator, value: object, instance: object, schema: JsonObject) -> Iterator[object]:
         patterns = schema.get("patternProperties")
