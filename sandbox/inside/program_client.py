@@ -182,7 +182,7 @@ class _Streams:
         self.shown = warnings._showwarnmsg_impl  # type: ignore[attr-defined]
 
     def replaced(self) -> dict[str, Callable[..., object]]:
-        """Return the functions that replace streams or builtin functions, by name; {} if none is replaced."""
+        """Return ``{name: function}`` for the streams and builtin functions that the tests have replaced."""
         used: dict[str, Callable[..., object]] = {}
         if warnings._showwarnmsg_impl is not self.shown:  # type: ignore[attr-defined]
             used["warn"] = _warn

@@ -107,7 +107,7 @@ class Fixtures:
     def awaited(self, value: Value, end: contextlib.ExitStack) -> Value:
         """Return ``value``, or the result of an asynchronous fixture.
 
-        ``end`` later finishes an asynchronous generator.
+        If the fixture is an asynchronous generator, ``end`` finishes the generator later.
         """
         is_generator = inspect.isasyncgen(value)
         if not is_generator and not inspect.iscoroutine(value):

@@ -34,7 +34,7 @@ class Traces:
     def end(self, newest_pid: int) -> bool:
         """Count the processes and files of the execution.
 
-        Return False if there are so many that the box must be replaced.
+        Return False if there are so many processes or files that the box must be replaced.
 
         ``newest_pid`` is the id of the newest process that the supervisor itself started for the execution.
         """

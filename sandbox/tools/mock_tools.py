@@ -78,9 +78,9 @@ class MockTools:
         self._faulted: set[str] = set()
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the planned calls of the model, for cost estimates. ``candidates`` is the number of tool calls.
+        """Return the planned calls of the model that invents results, to estimate the cost.
 
-        At most one call of the model is planned per tool call.
+        For tools, ``candidates`` is the number of tool calls. Each tool call needs at most one call of the model.
         """
         return [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
 

@@ -1,4 +1,4 @@
-"""Plays the user of a dialogue with a language model. The stage ``generate`` uses it.
+"""Uses a language model to play the user of a dialogue. The stage ``generate`` uses this module.
 
 A query describes its user in ``metadata["user_instruction"]``. The prompt of the query ends with the user's first
 message. The model under test does not see the instruction, and the model that plays the user sees no tool call.
