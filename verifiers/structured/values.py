@@ -108,7 +108,10 @@ def _compare_lists(
 def _compare_unordered(
     expected: list[Any], actual: list[Any], path: list[Any], rules: Rules, fields: Mapping[str, Rules]
 ) -> Finding:
-    """Match each expected item with a different actual item, by augmenting paths: a maximum bipartite matching."""
+    """Match each expected item with a different actual item (maximum bipartite matching by augmenting paths).
+
+    Return a finding with the first expected item that cannot be matched. Its step is ``kept`` if all are matched.
+    """
     fits = [
         [place for place, item in enumerate(actual) if _compare(one, item, [*path, 0], rules, fields).step == "kept"]
         for one in expected

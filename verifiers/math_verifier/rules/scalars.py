@@ -87,7 +87,10 @@ def _float_artefact(node: Node) -> bool:
 
 
 def _place(node: Node) -> int | None:
-    """Return the place (see ``Number``) of a number, or None. The number may be negative, money or a percentage."""
+    """Return the place (see ``Number``) of a number, which may be negative, money or a percentage.
+
+    Return None for exact numbers and for all other trees.
+    """
     while isinstance(node, Apply) and node.head in ("neg", "money", "percent"):
         node = node.args[0]
     return node.place if isinstance(node, Number) else None
