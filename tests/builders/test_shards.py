@@ -25,7 +25,7 @@ def config(*more: str) -> dict[str, Any]:
 
 
 def run(out: Path, *more: str) -> Path:
-    """Run the only shard of a build with these settings in the folder ``out``, and return its part."""
+    """Run the only shard of a build with the settings ``more`` in the folder ``out``, and return its part."""
     with pipeline.prepared_run(config(*more), out) as prepared:
         ((number, queries),) = pipeline.shards(prepared.source, 16)
         return pipeline.run_shard(prepared, number, queries)

@@ -17,7 +17,7 @@ COEFFICIENTS = st.tuples(CONSTANT, CONSTANT, CONSTANT, CONSTANT).filter(lambda n
 
 
 def written(numbers: tuple[int, ...]) -> str:
-    """Return the equation with these coefficients of x, y, z and this constant as a line of text."""
+    """Return an equation as a line of text. ``numbers`` are its coefficients of x, y and z, and its constant."""
     return "".join(f"{number:+}{name}" for number, name in zip(numbers, ("x", "y", "z", ""), strict=True)) + " = 0"
 
 

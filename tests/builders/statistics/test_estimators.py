@@ -80,7 +80,7 @@ def test_the_largest_k_is_one_that_95_percent_reach(sizes: dict[int, int]) -> No
 
 
 def kl_exact(chances: Sequence[float], n: int) -> float:
-    """KL(best-of-n ‖ reference) by enumeration, for outcomes of rising reward with these chances.
+    """KL(best-of-n ‖ reference) by enumeration. ``chances`` are the probabilities of the outcomes, by rising reward.
 
     Outcome i is the best of n with probability F_i^n − F_{i−1}^n, where F is the cumulative distribution.
     """

@@ -13,7 +13,7 @@ from bestofn.verifiers.code_verifier import CodeVerifier
 
 
 class Without:
-    """A sandbox that lacks the given modules. Every program fails in it."""
+    """A sandbox that lacks the modules ``missing``. Every program fails in it."""
 
     name = "without"
 
