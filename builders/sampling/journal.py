@@ -73,8 +73,8 @@ class Journal:
 
     All samplers of a process that use this journal share three attributes. ``in_flight`` contains the requests in
     flight. ``claims`` contains the samples and batch jobs that this process works on, so that other processes wait for
-    them. It exists only inside ``async with``. ``claimed_batches`` contains the ids and marks of the batch jobs that a
-    sampler waits for.
+    them. ``claims`` exists only inside ``async with``. ``claimed_batches`` contains the ids and marks of the batch jobs
+    that a sampler waits for.
     """
 
     claims: Claims

@@ -66,8 +66,8 @@ def identities_elsewhere(journal: Journal, identity: str, body: bytes, attempt: 
 def adopt(journal: Journal, old: str, new: str) -> int:
     """Store the replies of the identity ``old`` under the identity ``new``. Returns the number of moved requests.
 
-    If both have an answer to the same sample, the answer of ``new`` is kept. Raises ``ConfigError`` if the journal has
-    no request of ``old``, if ``old`` has unfinished batch jobs, or if the identities have different APIs.
+    If both identities have an answer to the same sample, the answer of ``new`` is kept. Raises ``ConfigError`` if the
+    journal has no request of ``old``, if ``old`` has unfinished batch jobs, or if the identities have different APIs.
     """
     if open_batches(journal, old):
         raise ConfigError(f"{old} has unfinished batch jobs. Run the build again with the old address to finish them.")

@@ -61,7 +61,7 @@ class ServiceRates:
     def correct(self, input_tokens: float, answers: int, used_input: int, used_output: int) -> None:
         """Replace the expected tokens of a request by the tokens that its reply reports.
 
-        ``input_tokens`` and ``answers`` are the values given to ``take``.
+        ``input_tokens`` and ``answers`` are the values that ``take`` received.
         """
         if used_output:
             share = used_output / max(answers, 1)

@@ -1,6 +1,6 @@
 """Reads the rows of JSON and CSV files one at a time, and keeps their values unchanged. ``rows`` uses it.
 
-The library datasets (5.2) changes such rows:
+The library datasets (5.2) changes the rows of these files:
 
 * It infers the types of a JSON file from its first 10 MB, and fails at a later row of another type.
 * It converts texts that look like dates to times, and adds the keys of all other objects to every object.

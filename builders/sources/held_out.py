@@ -28,9 +28,9 @@ class HeldOut:
     """An index of the held-out prompts. It needs about 12 bytes per word.
 
     A prompt overlaps with a held-out prompt if the texts are equal, or if their words are equal (ignoring case, blanks
-    and punctuation). It also overlaps if both share ``run`` consecutive words. The default is 13 words (Brown et al.
-    2020, arXiv:2005.14165, appendix C). As in that paper, a sequence in more than ``common`` held-out prompts is a
-    common phrase ("write a function that …") and is ignored.
+    and punctuation). It also overlaps if the two prompts share ``run`` consecutive words. The default is 13 words
+    (Brown et al. 2020, arXiv:2005.14165, appendix C). As in that paper, a sequence in more than ``common`` held-out
+    prompts is a common phrase ("write a function that …") and is ignored.
     """
 
     def __init__(self, sets: Iterable[tuple[str, Iterable[Query]]], *, run: int = 13, common: int = 10) -> None:
