@@ -59,4 +59,4 @@ class RubricReward:
         if held.unknown:
             reason = grade.problems[0] if grade.problems else f"not known: {held.unknown[0].text}"
             return Score(None, {**parts, "error": f"{len(held.unknown)} criteria have no state: {reason}"})
-        return Score(held.share(unknown=False), parts)
+        return Score(float(held.share(unknown=False)), parts)

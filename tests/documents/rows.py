@@ -181,7 +181,7 @@ CODE_6 Python, JavaScript, Bash and SQL
   sandbox/test_languages.py: each_language_passes_and_fails
   verifiers/code_verifier/test_runtimes.py: a_missing_node_is_an_error_with_its_name, a_missing_command_is_an_error_if_others_have_it
 CODE_7 the pool of boxes
-  sandbox/test_pool.py: a_box_is_used_again_until_its_runs_are_used_up, there_are_never_more_boxes_than_workers
+  sandbox/test_pool.py: a_box_is_used_again_until_its_runs_are_used_up, few_programs_need_no_more_boxes_than_workers
 CODE_8 the security page
   sandbox/test_security_page.py: each_case_stands_beside_one_promise, the_counts_are_those_of_the_files
 TOOL_1 the catalogue
