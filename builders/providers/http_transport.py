@@ -37,7 +37,7 @@ from bestofn.builders.redaction.urls import with_path, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rate_headers import retry_after
-from bestofn.builders.sampling.repairs import collected, note
+from bestofn.builders.sampling.repairs import CollectedNotes, note
 
 if TYPE_CHECKING:
     import aiohttp
@@ -132,7 +132,7 @@ class HttpTransport:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 reading = True
                 status, headers = response.status, response.headers
-                with collected() as repaired:
+                with CollectedNotes() as repaired:
                     body, encoding = await self._body(response, most)
         except TimeoutError as error:
             raise ConnectionFailed(

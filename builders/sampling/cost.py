@@ -12,7 +12,7 @@ import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -198,10 +198,11 @@ class Ledger:
         with self._lock:
             self.counts[what] += by
 
-    def count_repairs(self, defects: Iterable[str]) -> None:
+    def count_repairs(self, defects: Collection[str]) -> None:
         """Count the ``defects`` of one reply that was accepted in spite of them."""
-        with self._lock:
-            self.repaired.update(defects)
+        if defects:
+            with self._lock:
+                self.repaired.update(defects)
 
     def services(self) -> list[ServiceState]:
         """Return the present state of each service that is watched."""

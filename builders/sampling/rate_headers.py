@@ -31,6 +31,12 @@ _NAMES: Mapping[Unit, Sequence[str]] = {
     "output": ("anthropic-ratelimit-output-tokens-{}",),
 }
 
+_HEADERS: Mapping[Unit, Sequence[tuple[str, str, str]]] = {
+    of: [(name.format("limit"), name.format("remaining"), name.format("reset")) for name in names]
+    for of, names in _NAMES.items()
+}
+"""Unit -> the names of the headers with the limit, with what remains of it, and with the time of its reset."""
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -53,13 +59,13 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
     The names of the headers must be in lower case, unless ``headers`` ignores case. A limit below 1 or above
     ``MOST_UNITS`` is ignored.
     """
-    for of, names in _NAMES.items():
-        for name in names:
-            limit = _number(headers.get(name.format("limit")))
+    for of, names in _HEADERS.items():
+        for of_limit, of_remaining, of_reset in names:
+            limit = _number(headers.get(of_limit))
             if limit and 1 <= limit <= MOST_UNITS:
-                remaining = _number(headers.get(name.format("remaining")))
-                reset_s = _bounded(_duration(headers.get(name.format("reset")), headers))
-                window_s = _window(limit, remaining, reset_s) if name.startswith("x-") else 60.0
+                remaining = _number(headers.get(of_remaining))
+                reset_s = _bounded(_duration(headers.get(of_reset), headers))
+                window_s = _window(limit, remaining, reset_s) if of_limit.startswith("x-") else 60.0
                 yield Allowance(of, limit, window_s, remaining, reset_s)
                 break
 

@@ -5,26 +5,27 @@ The code that repairs a defect calls ``note``; ``builders.sampling.reply`` colle
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 _notes: ContextVar[set[str] | None] = ContextVar("notes", default=None)
 
 
 def note(defect: str) -> None:
-    """Record a repaired ``defect`` of the reply that is being parsed. Outside a ``collected`` block, do nothing."""
+    """Record a repaired ``defect`` of the reply that is being parsed. Without ``CollectedNotes``, do nothing."""
     notes = _notes.get()
     if notes is not None:
         notes.add(defect)
 
 
-@contextmanager
-def collected() -> Iterator[set[str]]:
-    """Yield a set. During the block, ``note`` adds the repaired defects to this set."""
-    notes: set[str] = set()
-    token = _notes.set(notes)
-    try:
-        yield notes
-    finally:
-        _notes.reset(token)
+class CollectedNotes:
+    """A context manager. It returns a set, to which ``note`` adds the repaired defects during the block."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> set[str]:
+        notes: set[str] = set()
+        self._token: Token[set[str] | None] = _notes.set(notes)
+        return notes
+
+    def __exit__(self, *raised: object) -> None:
+        _notes.reset(self._token)

@@ -16,7 +16,7 @@ from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Entry, Journal, StoredAnswer
 from bestofn.builders.sampling.provider import Mode, Provider, Reply
-from bestofn.builders.sampling.repairs import collected
+from bestofn.builders.sampling.repairs import CollectedNotes
 from bestofn.builders.sampling.samples import shared_cost, total_usage
 
 
@@ -75,7 +75,7 @@ class ReplyStore:
         """
         cause = "malformed reply"
         try:
-            with collected() as repairs:
+            with CollectedNotes() as repairs:
                 repairs.update(reply.repaired)
                 completions = list(self._provider.read(reply))
                 usage = total_usage(completions)

@@ -41,6 +41,10 @@ class ServiceRates:
 
     def delay(self, input_tokens: float, answers: int, now: float) -> float:
         """Return the seconds until a request with ``input_tokens`` and ``answers`` completions may be sent."""
+        if not self._has_limits():
+            pause = max(0.0, self._paused_until - now)
+            self.reason = self.reason if pause else ""
+            return pause
         amounts = self._amounts(input_tokens, answers)
         delays = {unit: self._buckets[unit].delay(amount, now) for unit, amount in amounts.items()}
         slowest = max(delays, key=lambda unit: delays[unit])
@@ -55,8 +59,9 @@ class ServiceRates:
 
     def take(self, input_tokens: float, answers: int) -> None:
         """Count the requests and tokens of a request that is sent now."""
-        for unit, amount in self._amounts(input_tokens, answers).items():
-            self._buckets[unit].take(amount)
+        if self._has_limits():
+            for unit, amount in self._amounts(input_tokens, answers).items():
+                self._buckets[unit].take(amount)
 
     def correct(self, input_tokens: float, answers: int, used_input: int, used_output: int) -> None:
         """Replace the expected tokens of a request by the tokens that its reply reports.
@@ -77,6 +82,9 @@ class ServiceRates:
                 self._buckets[allowance.of].learn(allowance.limit / allowance.window_s)
             if allowance.remaining is not None and allowance.remaining <= 0 and allowance.reset_s:
                 self._pause(allowance, allowance.reset_s)
+
+    def _has_limits(self) -> bool:
+        return any(bucket.per_second is not None for bucket in self._buckets.values())
 
     def _amounts(self, input_tokens: float, answers: int) -> dict[str, float]:
         return {"requests": 1, "input": input_tokens, "output": self._answer_tokens * answers}
