@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from bestofn.builders.errors import DamagedFile
 from bestofn.builders.tables.being_replaced import checked_again
@@ -50,9 +51,10 @@ def table_checksums(out: Path) -> Mapping[str, Checksum]:
         return {}
     except (ValueError, RecursionError) as error:
         raise DamagedFile(path, "it is not valid JSON") from error
-    if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
+    entries = cast("dict[str, object]", content) if isinstance(content, dict) else None
+    if entries is None or not all(isinstance(entry, dict) for entry in entries.values()):
         raise DamagedFile(path, "it is not a JSON object of objects")
-    return content
+    return cast("dict[str, Checksum]", entries)
 
 
 def check_tables(out: Path, *names: str) -> None:
