@@ -62,8 +62,8 @@ def test_an_open_page_gets_the_last_state_and_asks_no_more(
     with live_page(run, 0) as url:
         browser.open(url)
         complete_shard(run, 0, 8)
-    assert browser.run(COUNT) == "8 of 8 queries"
-    assert browser.run("document.querySelector('#progress .end').textContent").startswith("The server of this page has")
+    browser.until(f"{COUNT} === '8 of 8 queries'")
+    browser.until("document.querySelector('#progress .end')?.textContent.startsWith('The server of this page has')")
     assert browser.errors == []
 
 

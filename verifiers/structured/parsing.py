@@ -23,6 +23,9 @@ from bestofn.verifiers.structured.findings import (
 from bestofn.verifiers.structured.plain_data import integer, number, plain_data, unique
 from bestofn.verifiers.structured.yaml_data import yaml_readings
 
+MAX_FIELD_CHARS = 131_072
+"""Longest field of a CSV table. It is the default of ``csv``, whose own limit other code of the process may change."""
+
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
@@ -79,6 +82,8 @@ def _csv(text: str, spec: Mapping[str, Any]) -> list[dict[str, object]]:
         if "field larger than" in str(error):
             raise UnreadableError(f"a field of the table is too long: {error}") from None
         raise SyntaxProblemError(f"not CSV: {error}") from None
+    if any(len(field) > MAX_FIELD_CHARS for row in rows for field in row):
+        raise UnreadableError(f"a field of the table is longer than {MAX_FIELD_CHARS:,} characters")
     header = [name.strip() for name in rows.pop(0)] if spec.get("header", True) and rows else list(columns)
     if len(set(header)) < len(header) or (columns and header != list(columns)):
         raise SyntaxProblemError(f"the columns are {header}; expected {list(columns)}")

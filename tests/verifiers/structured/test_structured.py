@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 from typing import Any
 
@@ -18,6 +19,7 @@ from bestofn.verifiers.structured.checking import check
 from bestofn.verifiers.structured.findings import SpecificationError
 from bestofn.verifiers.structured.grammars import grammar_violation, read_grammar
 from bestofn.verifiers.structured.json_schemas import violation
+from bestofn.verifiers.structured.parsing import MAX_FIELD_CHARS
 from bestofn.verifiers.structured.plain_schemas import is_plain
 from bestofn.verifiers.structured.values import difference
 
@@ -317,6 +319,16 @@ DEEP = "[" * 100_000 + "]" * 100_000
 )
 def test_what_exceeds_a_limit_of_a_reader_is_undecided(spec: dict[str, Any], text: str) -> None:
     assert check(spec, text).step == "specification"
+
+
+def test_the_longest_field_of_a_table_does_not_depend_on_the_limit_of_the_process() -> None:
+    spec = {"format": "csv", "columns": {"a": {"type": "string"}}}
+    before = csv.field_size_limit(2**30)
+    try:
+        steps = [check(spec, f"a\n{'x' * length}").step for length in (MAX_FIELD_CHARS, MAX_FIELD_CHARS + 1)]
+    finally:
+        csv.field_size_limit(before)
+    assert steps == ["kept", "specification"]
 
 
 @pytest.mark.parametrize(
