@@ -128,7 +128,7 @@ class Browser:
 
 @contextlib.contextmanager
 def running_browser() -> Iterator[Browser]:
-    """Start a browser with an empty profile, yield its page, and end it."""
+    """Start a browser with an empty profile, and yield its page. End the browser after the block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"],

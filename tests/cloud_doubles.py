@@ -52,7 +52,7 @@ class CloudDouble(ABC):
 
     @abstractmethod
     def environment(self, url: str, folder: Path) -> dict[str, str]:
-        """Return the environment variables of the client."""
+        """Return the client's environment variables: the credentials, and the address ``url``."""
 
     @abstractmethod
     def problem(self, sent: Sent) -> str:

@@ -84,9 +84,9 @@ def save_language_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
 
 
 class WatchedSteps:
-    """Records the number of rows of each step of all running batches, in ``sizes``.
+    """Stores the number of rows of each decoding step in ``sizes``, for all running batches.
 
-    A step of more than ``most`` rows raises ``OutOfMemoryError``, after the first ``after`` steps.
+    After the first ``after`` steps, a step with more than ``most`` rows raises ``OutOfMemoryError``.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, most: int = 999, after: int = 0) -> None:

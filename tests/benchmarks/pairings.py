@@ -145,7 +145,7 @@ def table_of(rows: Rows, pairing: Pairing, out: Path) -> pa.Table:
 
 
 def merged(strong: Iterable[Row], weak: Iterable[Row]) -> Iterator[Row]:
-    """Yield the queries with the candidates of both models; those of the weaker model have the arm ``weak``."""
+    """Yield each query with the candidates of both models. The candidates of ``weak`` get the arm ``weak``."""
     weaker = {row["query_id"]: row for row in weak}
     for row in strong:
         other = weaker[row["query_id"]]
@@ -166,7 +166,10 @@ def without_verdicts(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def third_of(rows: Iterable[Row]) -> float:
-    """Return the pass rate below which a third of the queries lie. Only queries with both a pass and a fail count."""
+    """Return the pass rate below which a third of the queries are.
+
+    Queries without a pass or without a fail do not count.
+    """
     rates: list[float] = []
     for row in rows:
         outcomes = [verdict["outcome"] for verdict in row["verdicts"] if verdict["outcome"] in ("pass", "fail")]

@@ -130,7 +130,10 @@ def on(address: str) -> list[str]:
 
 @contextlib.contextmanager
 def cluster(nodes: int) -> Iterator[Any]:
-    """Yield the address of a cluster of ``nodes`` `ray start` processes, and the second process if there are two."""
+    """Start a cluster of ``nodes`` `ray start` processes, and stop it after the block.
+
+    With one node, yields the address. With two nodes, yields (address, process of the second node).
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,10 +1,12 @@
-"""Restarts a real Docker daemon while programs run. Runs are repeated, no verdict changes, and nothing stays behind.
+"""Restarts a real Docker daemon while programs run.
 
     python -m tests.benchmarks.restart_docker [runs=40] [restarts=2]
 
+Checks that interrupted programs run again, that no verdict changes, and that no container is left. The exit code is 1
+if a check fails.
+
 Needs root, ``dockerd``, and the sandbox image in the engine of this machine. The benchmark starts a second daemon with
-separate data and a separate socket in a temporary folder, and removes all of it at the end. The exit code is 1 if a
-verdict is wrong or a container is left.
+separate data and a separate socket in a temporary folder, and removes all of it at the end.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ METHODS = ("pairwise all", "pairwise knockout", "ring", "listwise finals=1", "li
 def found_best(method: str, n: int, error: float, repeats: int) -> tuple[float, float]:
     """Return how often ``method`` finds the best answer, and its mean number of calls.
 
-    If k answers tie for the best, this counts as 1/k.
+    If ``method`` gives the best answer and k − 1 other answers the same highest score, the best answer counts as 1/k
+    found.
     """
     hits, calls = 0.0, 0
     for repeat in range(repeats):

@@ -66,9 +66,9 @@ def main() -> None:
 
 
 def measure(source: Path, counts: list[int]) -> None:
-    """Verify ``source`` with each number of workers.
+    """Verify ``source`` once per number of workers in ``counts``.
 
-    Print time, CPU time and memory, and the ratio of the time for the first of ``counts`` to that for the last.
+    Print time, CPU time and memory of each run. Then print the time of the first run divided by the time of the last.
     """
     seconds = []
     for workers in counts:

@@ -38,7 +38,7 @@ def service(request: pytest.FixtureRequest) -> tuple[BatchDouble, Make]:
 
 
 def assert_all_paid_once(double: BatchDouble, drawn: list[Any], count: int = 6, n: int = 2) -> None:
-    """Assert that every sample has a completion, no request was paid for twice, and none went online."""
+    """Assert that every sample has a completion, and that no request was paid for twice or sent online."""
     assert [len(pair) for pair in drawn] == [n] * count
     assert all(one.text.startswith(f"Q{number}") for number, pair in enumerate(drawn) for one in pair)
     expected = {f"Q{i}": n for i in range(count)} if isinstance(double, AnthropicDouble) else None

@@ -64,7 +64,10 @@ def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
 
 
 def test_a_long_prompt_is_one_batch(tmp_path) -> None:
-    """All requests for a long prompt are in one batch job. Online, one would go first to fill the prompt cache."""
+    """All requests with the same long prompt are in one batch job.
+
+    In online mode, one request would be sent before the others, to fill the prompt cache.
+    """
     double = AnthropicDouble()
     long = Request(messages=({"role": "user", "content": "Q" * 5000},))
 
@@ -305,7 +308,7 @@ def others_asked(tmp_path, provider, first: int = 6) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "online"])
 def test_what_is_done_is_kept_before_anything_else_is_asked(tmp_path, mode: str) -> None:
-    """Before a run sends requests, it stores the replies of finished batch jobs, even if it needs no such reply."""
+    """A run stores the replies of finished batch jobs before it sends requests, even if it needs no reply of these jobs."""
     double = OpenAIDouble(polls=10**6)
 
     def answer(sent: Sent) -> Answer:

@@ -30,7 +30,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def process(folder: Path, server: WireServer, **settings: Any) -> AsyncIterator[JournaledSampler]:
-    """Open a sampler with a journal object of its own, as a separate process has it."""
+    """Yield an open sampler with a new ``Journal`` object for ``folder``. It acts as a separate process."""
     journal, provider = Journal(folder / "j.sqlite"), chat(server, **settings)
     draws = sampler(provider, journal, Ledger(prices=PRICES))
     async with journal, provider, draws:
@@ -137,9 +137,9 @@ def test_the_jobs_of_a_process_that_ends_are_resumed_by_another(tmp_path: Path, 
 
 
 def test_a_search_that_fails_during_a_run_costs_only_the_samples_of_the_lost_job(tmp_path: Path) -> None:
-    """If the service cannot list its jobs for a while, only the samples of the lost job fail.
+    """If the service cannot list its jobs for a while, only the samples of a lost job fail.
 
-    The first process ends and leaves this job without an id.
+    The job is lost because the process that submitted it ends before it receives the job's id.
     """
     double = OpenAIDouble(polls=10**6)
     double.fail("create", Answer(after_s=1.0), done=True)

@@ -160,7 +160,7 @@ def test_a_prompt_is_read_once_for_its_answers(monkeypatch: pytest.MonkeyPatch) 
 
 @given(data=st.data())
 def test_a_layer_stores_the_tokens_of_each_row_at_its_end(data: st.DataObject) -> None:
-    """A layer has the right columns for each row after random joins, removals and new tokens."""
+    """A layer of the cache holds the right tokens of each row after random joins, removals and new tokens."""
     window = data.draw(st.none() | st.integers(2, 6))
     layer, expected, number = RowLayer(window), [], 0
     for _ in range(data.draw(st.integers(1, 12))):

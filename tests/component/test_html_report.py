@@ -295,7 +295,7 @@ def test_the_picture_of_the_readme_is_made_from_a_run(browser: Browser, tmp_path
 
 
 def test_answers_can_be_marked_and_the_verdict_appears_after_the_mark(browser: Browser, tmp_path: Path) -> None:
-    """An answer can be marked as right or wrong, its verdict appears only then, and the marks can be saved.
+    """A person can mark an answer as right or wrong and save the marks. A verdict is shown only after the mark.
 
     ``bestofn audit RUN marks=FILE`` reads the saved marks.
     """

@@ -77,7 +77,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def complete_shard(run: Path, number: int, queries: int) -> None:
-    """Write the shard ``number`` with queries of its own, and then its marker."""
+    """Write the shard ``number`` and then its marker. No other shard has the same queries."""
     part = run / "shards" / f"{number:05d}.parquet"
     nested = ({**row, "query_id": f"{number}-{row['query_id']}"} for row in rows(queries, tools=False, seed=number))
     write_shard(part, nested)

@@ -83,7 +83,7 @@ def test_a_changed_setting_gives_the_result_of_an_empty_folder(setting: str, fin
 
 
 def test_every_setting_of_the_loop_is_tried() -> None:
-    """``CHANGES`` has every setting of the loop, except those that change no result and the settings of GRPO."""
+    """``CHANGES`` has every setting of the loop that can change its result. The settings of GRPO are left out."""
     settings = set(compose(["train@trl=pocket/dpo"], "loop"))
     of_grpo = {"verifier", "sandbox", "persona"}
     tried = {name.partition(".")[0] for name in CHANGES}
@@ -114,9 +114,9 @@ class Killed(BaseException):
 def test_a_killed_loop_ends_with_the_same_result(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A loop that was killed ends with the same result.
+    """A loop that is killed three times and run again gives the same result as an uninterrupted loop.
 
-    It is killed while it writes tables, while it saves the model, and before it compares.
+    It is killed while it writes tables, then while it saves the model, and then before it compares.
     """
 
     def killed(*_: object, **__: object) -> None:

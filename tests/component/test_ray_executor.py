@@ -214,7 +214,7 @@ def tight(cluster) -> dict[str, float]:
 
 
 def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_path) -> None:
-    """A worker that Ray kills because of its memory is treated like any lost worker, although the error differs."""
+    """If Ray kills a worker because of its memory, the worker counts as lost, although Ray reports a special error."""
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(1, 0.5, resources=tight), shards_in_flight=2)
         with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|before they were ready).*low on memory"):
@@ -276,7 +276,7 @@ def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, m
 
 
 def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:
-    """Start a build on ``cluster`` in a new process. It writes to ``folder/ray``."""
+    """Start a build on ``cluster`` in a new process. The run folder is ``folder/ray``."""
     file = folder / "config.json"
     file.write_text(json.dumps(given))
     words = [sys.executable, "-c", DRIVER, cluster.address, str(file), str(folder / "ray")]

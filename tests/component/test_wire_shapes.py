@@ -77,7 +77,7 @@ def validated(params: Any, body: Mapping[str, Any]) -> None:
 
 
 def walked(value: Any) -> None:
-    """Consume all iterators in ``value``, because Pydantic validates the items of an iterator only then."""
+    """Consume all iterators in ``value``. Pydantic validates the items of an iterator only when they are consumed."""
     if isinstance(value, Mapping):
         for item in value.values():
             walked(item)

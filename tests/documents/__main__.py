@@ -21,7 +21,7 @@ class Outcomes:
         self.of: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count each test once: by its call, or by its setup or teardown if that failed or was skipped."""
+        """Count the outcome of the test's call. A setup or teardown is counted only if it did not pass."""
         if report.when == "call" or not report.passed:
             file, _, name = report.nodeid.partition("::")
             self.of[file.removeprefix("tests/"), name.partition("[")[0]][report.outcome] += 1

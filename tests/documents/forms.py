@@ -1,7 +1,7 @@
-"""Reads commands, experiment files and Python snippets from the project's documents, and the list of edited forms.
+"""Reads commands, experiment files and Python snippets from the project's documents.
 
 The documents are in ``../shared/documents`` or ``../../shared/documents``. If they are not there, the short equivalents
-in tests/documents/equivalents are read.
+in tests/documents/equivalents are read. The tables of changed commands are read from docs/documents.md.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def tutorial_forms() -> list[str]:
 
 
 def edits() -> dict[str, str]:
-    """Return the documented beginning of each edited command -> its form in a checkout."""
+    """Return documented command -> command in a checkout. Both are the beginnings of commands."""
     return {CELL.findall(row[0])[0]: CELL.findall(row[1])[0] for row in table("Commands")}
 
 

@@ -66,7 +66,10 @@ def answered(sent: Sent) -> Answer:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
-    """Yield a server for both APIs. Set the current folder and the environment of a user who follows a document."""
+    """Yield a server for both APIs.
+
+    Prepare the local datasets, the environment and the current folder for the commands.
+    """
     for version, splits in ((1, ("tool_calling", "math", "code")), (2, ("math", "code"))):
         for split in splits:
             row = {

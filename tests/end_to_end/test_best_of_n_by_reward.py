@@ -26,9 +26,9 @@ QUESTIONS = ("What is 6*7?", "Why do we sleep?", "What is rain?")
 
 
 def answer(question: str, seed: int) -> str:
-    """Return one of the four answers of document E, a longer text of known quality, or the reply of a judge.
+    """Return one of the four answers of document E, an answer that states its quality, or the reply of a judge.
 
-    The judge knows the quality.
+    The judge reads the quality from the answer.
     """
     qualities = [int(number) for number in re.findall(r"quality (\d+)", question)]
     if "ranking" in question:

@@ -31,7 +31,7 @@ from tests.loopback import OpenAIServer
 
 
 def run(words: list[str]) -> str:
-    """Run ``bestofn regenerate`` with these words, and return its output."""
+    """Run ``bestofn regenerate`` with the command-line arguments ``words``, and return its output."""
     return regenerated(parse(REGENERATE, words))
 
 

@@ -1,6 +1,7 @@
 """The local server with two clients of other projects: OpenAI's package for Node, and the harness inspect_ai.
 
-Both are installed from the package registries. Set ``BESTOFN_REQUIRE_INDEX=1`` (CI does) to require the registries.
+The tests install both clients from the package registries. Without a registry they are skipped. If
+``BESTOFN_REQUIRE_INDEX=1`` is set, as in CI, they fail instead.
 """
 
 from __future__ import annotations

@@ -131,7 +131,10 @@ class Fuzzer:
         self._folder.cleanup()
 
     def check(self, body: bytes) -> None:
-        """Draw ``N`` samples, where the service's first reply has ``body``. A second draw must send no request."""
+        """Sample ``N`` completions from a service whose first reply has ``body``, and check the completions.
+
+        If there are ``N`` completions, a second sampling must send no request.
+        """
         question = f"question {next(self._numbers)}"
         first = self._draw(question, body)
         stored = self._stored()

@@ -40,7 +40,10 @@ class FaultServer(ServerThread):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def by_cause(self, *effects: str) -> Counter[str]:
-        """Return the number of sent faults with one of ``effects``, by the name of their cause in summaries."""
+        """Return cause -> number of sent faults whose effect is one of ``effects``.
+
+        A cause is its name in the summary.
+        """
         return sum(
             (Counter({fault.cause: self.met[fault.name]}) for fault in self.faults if fault.effect in effects),
             Counter(),

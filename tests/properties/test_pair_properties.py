@@ -145,7 +145,7 @@ def worth(one: Judged) -> float:
 
 
 def texts_of(table: list[Judged], outcome: str) -> set[str]:
-    """Return the distinct texts with ``outcome`` that may be on one side of a pair, by the documented rules."""
+    """Return the distinct texts of candidates with ``outcome`` that the documented rules allow in a pair."""
     return {
         trace_text(one)
         for one in table
@@ -200,9 +200,9 @@ MANY = {"pairs_per_query": 9}
 @settings(max_examples=50, deadline=None)
 @given(groups=st.lists(tables(), min_size=2, max_size=3))
 def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Judged]]) -> None:
-    """Both sides of a row in dpo or reward_model belong to its query.
+    """In a row of dpo or reward_model, both sides are answers to the row's query.
 
-    The chosen one passed and the rejected one failed.
+    The chosen passed, the rejected failed.
     """
     for number, table in enumerate(groups):
         query = Query(f"q{number}", "math", ({"role": "user", "content": f"question {number}"},))

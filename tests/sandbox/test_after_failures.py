@@ -124,9 +124,9 @@ def test_many_runs_leave_nothing(backend: str, engine_or_none: Any) -> None:
 
 
 class Proxy:
-    """Forwards connections to the engine.
+    """Forwards connections to the Docker engine.
 
-    ``stop`` closes all of them and refuses new ones, like an engine that ends.
+    ``stop`` closes all connections and refuses new connections, as if the engine had ended.
     """
 
     def __init__(self, path: Path, target: str) -> None:

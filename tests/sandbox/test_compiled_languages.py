@@ -1,4 +1,4 @@
-"""Programs in compiled languages are compiled once and executed per input. Their tests run in their process."""
+"""Programs in compiled languages are compiled once and executed once per input. Tests run in the program's process."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_a_compiled_program_is_confined_and_limited(in_sandbox: InSandbox) -> No
 
 
 class WithoutCompiler:
-    """Replaces a box without compilers: every program gets the result "no compiler"."""
+    """A fake sandbox whose boxes have no compiler: every program gets the result "no compiler"."""
 
     async def __call__(self, program: Program) -> Execution:
         return Execution("ok", 0, "", "", 0.0, returns=({"error": "no compiler: g++"},))

@@ -1,4 +1,4 @@
-"""A database engine of another package is used without a change of bestofn: it is one file and an entry point."""
+"""Another package can add a database engine without a change to bestofn. It needs one file and an entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that is a copy of its parent answers calls, ignores its signals and ends with it."""
+"""A worker can be a forked copy of its parent: it answers calls, ignores the parent's signals, and ends with the parent."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Each language gives the right verdict on four programs.
 
-They print hello, pass a test, fail a test, and contain a syntax error.
+One program prints hello, one passes a test, one fails a test, and one has a syntax error.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_any_label_is_read(pid: str, start: str) -> None:
 
 
 def test_a_process_that_cannot_be_read_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that /proc hides from this user is not taken for an ended process."""
+    """If /proc hides a process from this user, the process still counts as running."""
     host = owner().partition(".")[0]
 
     def hidden(path: Path) -> bytes:

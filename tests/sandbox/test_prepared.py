@@ -1,4 +1,4 @@
-"""Files that a language prepares once per box are made at the right time, and programs cannot use them."""
+"""A language can prepare files once per box, after the second run. Programs cannot change these files."""
 
 from __future__ import annotations
 

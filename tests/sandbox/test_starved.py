@@ -78,7 +78,7 @@ def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
 
 
 class Waits:
-    """A clock for ``FairClock``: the time, and how long processes have waited for a processor and used it."""
+    """A fake clock for ``FairClock``: the time, the seconds of waiting for a processor, and the used processor time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waited, self.used = 100.0, 0.0, 0.0

@@ -1,4 +1,7 @@
-"""Every tool of the catalogue has valid schemas, samples, errors and aliases, and gives the same bytes everywhere."""
+"""Every tool of the catalogue has valid schemas, samples, errors and aliases.
+
+Its results are the same in every process.
+"""
 
 from __future__ import annotations
 

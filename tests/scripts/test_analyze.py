@@ -100,7 +100,7 @@ def test_what_a_larger_n_buys(tmp_path: Path) -> None:
 
 
 def test_how_far_the_choice_goes(tmp_path: Path) -> None:
-    """Two equally frequent answers give the documented divergence, and a single answer gives a divergence of 0."""
+    """Two equally frequent answers give the documented KL divergence, and a single answer gives a divergence of 0."""
     two = [[(True, 0.9, "a"), (False, 0.1, "b")] * 4] * 3
     found = analyze(pool(tmp_path / "x.parquet", two), resamples=10)["curves"]
     assert found["k"] == [1, 2, 4, 8]
@@ -164,7 +164,7 @@ def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_hacked_reward_is_seen(tmp_path: Path) -> None:
-    """A reward is reported as hacked if a wrong answer gets its highest value, although it orders the others well."""
+    """A reward is reported as hacked if it ranks only one wrong answer badly but gives it the highest score."""
     queries = [[(True, 0.5, "a"), (True, 0.6, "a"), (False, 0.2, "b"), (False, 9.0, "c")] for _ in range(40)]
     found = analyze(pool(tmp_path / "x.parquet", queries), resamples=100)["over_optimisation"]
     assert found["hacked"]

@@ -1,4 +1,4 @@
-"""Completion offers the right words, is fast enough, and works in a real bash."""
+"""Shell completion offers the right words, is fast enough, and works in a real bash."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The documented commands that train, serve, upload, audit and ask models run, each at its smallest size.
+"""Runs the documented commands that train, serve, upload, audit or need a model, each at its smallest size.
 
-They share one run of recorded answers. Models are the embedded policy and a tiny reward model; services are on
-loopback.
+All commands use one run of recorded answers. The models are the embedded policy and a tiny reward model. The services
+are on loopback.
 """
 
 from __future__ import annotations

@@ -51,7 +51,10 @@ def test_figures_equal_pandas(runs: Path) -> None:
 
 
 def write_marks(path: Path, marks: list[str]) -> Path:
-    """Write a table with only the required columns: one query per entry of ``marks``, one candidate per digit."""
+    """Write a table with only the required columns.
+
+    Each item of ``marks`` is a query, each digit a candidate (1 = right).
+    """
     rows = [
         {"query_id": f"q{q}", "candidate_idx": i, "split": "math" if q < 4 else "code", "is_verified": mark == "1"}
         for q, row in enumerate(marks)

@@ -1,4 +1,4 @@
-"""The report of the loop pairs gains by query, and compares the reward model with chance and length."""
+"""The report of ``bestofn loop`` computes gains per query, and compares the reward model with chance and length."""
 
 from __future__ import annotations
 

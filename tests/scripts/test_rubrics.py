@@ -18,9 +18,9 @@ from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 
 def reply(sent: Sent) -> Answer:
-    """Propose two criteria, or grade an answer by these criteria.
+    """Return two proposed criteria, or the grades of an answer by these criteria if the request asks for grades.
 
-    The sum in an answer is right if it is twice the number in the question.
+    The right sum is twice the number in the question.
     """
     text = sent.body["messages"][-1]["content"]
     if "Decide for each" in text:

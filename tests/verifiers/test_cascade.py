@@ -63,9 +63,9 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 @pytest.mark.parametrize("confidence", [0.39, 0.40])
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
-    """The judge verifies every tool call. It verifies code only if the first verifier's confidence is too low.
+    """The judge verifies every tool call. It verifies code only if the first verifier's confidence is below 0.4.
 
-    For mathematics, the judge has the same condition and also needs ``flag``.
+    For mathematics, the judge is asked only if ``flag`` is set and the confidence is below 0.4.
     """
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
     domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}

@@ -60,7 +60,7 @@ def test_the_table_is_as_large_as_promised_and_accuracy_holds():
 def test_the_differences_to_math_verify_are_kept():
     """The math verifier is right for each pair on which Math-Verify differs.
 
-    Math-Verify itself runs on every tenth of these pairs only, because it is slow.
+    Math-Verify runs only on every tenth of these pairs, because it is slow.
     """
     from tests.verifiers.math_verify_differences import FILE, differs
 

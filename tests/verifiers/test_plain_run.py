@@ -76,7 +76,7 @@ def test_a_broken_sandbox_in_the_plain_run_is_error() -> None:
 
 
 def test_the_plain_run_after_a_timeout_gets_less_time() -> None:
-    """After a timeout of the strict run, the plain run gets 0.7 of its time limit."""
+    """After a timeout of the strict run, the plain run gets 0.7 of the strict run's time limit."""
     sandbox = TwoRuns(execution(status="timeout"), execution(False))
     verdict_of(sandbox, ASSERTS, "def f(x):\n    while True: pass")
     strict, plain = sandbox.programs

@@ -1,4 +1,4 @@
-"""Answers to malformed problems: their stances equal those in a table, and their verdicts are right."""
+"""Answers to malformed problems: the verdicts are right, and the stances (answers, asks, flags …) equal a table."""
 
 from __future__ import annotations
 

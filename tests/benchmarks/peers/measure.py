@@ -65,7 +65,10 @@ def measure(name: str, install: str, run: Callable[[Work], None], requests_per_p
 
 
 def _used(run: Callable[[], None], name: str, install: str) -> dict[str, float]:
-    """Return the wall time, the CPU time with child processes, and the peak memory of ``run``."""
+    """Run ``run``. Return the wall time, the CPU time with child processes, and the peak memory of this process.
+
+    Exits with the command ``install`` in the message if the engine ``name`` cannot be imported.
+    """
     before, started = _cpu(), time.perf_counter()
     try:
         run()

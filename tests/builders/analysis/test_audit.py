@@ -71,7 +71,7 @@ def test_the_weights_of_an_outcome_add_up_to_one() -> None:
 def test_rates_hold_for_all_verdicts_although_queries_differ_in_size() -> None:
     """The estimated rate is the share of wrong fails among all fails, also if queries have different numbers of fails.
 
-    Here, only the fails of queries with four fails are wrong.
+    In this test, queries have one fail or four fails. Only the fails of queries with four fails are wrong.
     """
     queries = [row(number, "ffff" if number % 2 else "fppp") for number in range(2_000)]
     wrong = {one["query_id"]: one["verdicts"][1]["outcome"] == "fail" for one in queries}

@@ -18,7 +18,7 @@ from bestofn.scripts.compare import compare_runs
 
 
 def run(words: list[str]) -> str:
-    """Run ``bestofn compare`` with these words, and return its output."""
+    """Run ``bestofn compare`` with the command-line arguments ``words``, and return its output."""
     return compare_runs(parse(COMPARE, words))
 
 
@@ -89,9 +89,9 @@ def test_a_run_equals_itself() -> None:
 
 
 def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
-    """The pass rate leaves out the extra samples of adaptive sampling.
+    """The pass rate does not count the extra samples of adaptive sampling.
 
-    For example, only ``pp`` counts if the outcomes are ``ppf`` and the first two samples are fixed.
+    For example, ``ppf`` with two fixed samples counts as ``pp``.
     """
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
     rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences

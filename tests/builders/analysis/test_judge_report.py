@@ -118,9 +118,10 @@ def test_a_length_biased_pointwise_judge_is_found() -> None:
 
 
 def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
-    """Self-preference is 0.5 if the judge always prefers its own model's answers in half of the pairs.
+    """The report finds a judge that prefers the answers of its own model.
 
-    The labels prefer both models equally often.
+    In half of the pairs, the judge follows the label. In the other half, it always prefers its own model. The labels
+    prefer both models equally often, so the self-preference is 0.5.
     """
     draw = random.Random(2)
     pairs = []
@@ -141,7 +142,7 @@ def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
 
 
 def test_self_preference_of_a_pointwise_judge() -> None:
-    """Self-preference is 0.5 if the judge passes all its own correct answers and half of the other correct answers.
+    """Self-preference is 0.5 if a judge passes all correct answers of its own model and half of those of other models.
 
     Wrong answers do not count.
     """

@@ -87,7 +87,7 @@ def test_a_length_bias_beyond_60_percent_is_a_problem(longer: int, side: str) ->
     ],
 )
 def test_the_remedy_of_a_length_bias_works_for_the_pairs_of_the_run(provenance: str, longer: int, remedy: str) -> None:
-    """The remedy fits the source of the pairs: ``length_balanced`` makes no pairs without verdicts."""
+    """The advice against a length bias works for the run: without verdicts, it is not ``length_balanced``."""
     figures = figures_of(query("chat", "aa", [1, 0]))
     figures.pairs = PairFigures()
     figures.pairs.add([PairRecord(0.5, 2 if place < longer else 0, 1, "x", provenance) for place in range(20)])

@@ -22,7 +22,7 @@ RIGHT = json.dumps({"reasoning": "", "equivalent": True, "confidence": 0.9})
 class Service:
     """A judge whose answer is a function of the request.
 
-    It stores its requests, and counts how many of them were refused at the same time.
+    It stores its requests, and counts how many requests were open when one of them was refused.
     """
 
     name = model = identity = "judge-model"

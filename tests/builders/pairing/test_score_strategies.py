@@ -165,9 +165,9 @@ def test_reward_model_rows_have_all_margins_or_none(tmp_path: Path, *, complete:
 
 
 def test_length_balanced_is_balanced_although_right_answers_are_longer() -> None:
-    """The chosen candidates are longer in half of the pairs, although most passes are longer than the fails.
+    """The chosen candidate is longer in about half of the pairs, although most passes are longer than the fails.
 
-    Queries in which every pass is longer than every fail give no pair.
+    A query gives no pair if each of its passes is longer than each of its fails.
     """
     longer = shorter = 0
     for number in range(600):

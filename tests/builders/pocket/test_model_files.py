@@ -1,4 +1,4 @@
-"""The files of a model: the error for a folder without a model lists what the folder has."""
+"""The error for a folder without a model lists the files of the folder or names a checkpoint in it."""
 
 from pathlib import Path
 

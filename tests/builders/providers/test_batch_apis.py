@@ -1,4 +1,7 @@
-"""Each line in the result of a batch job is an answer or is counted as unreadable, and replies come before errors."""
+"""Reading the result of a batch job: each line is a reply or is counted as unreadable.
+
+If a request has several lines, a reply takes precedence over an error.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,7 @@
-"""Bodies are decoded if their content encoding is known and intact, are otherwise kept, and have a size limit."""
+"""Bodies are decoded if their content encoding is known and their data are valid. Otherwise they stay unchanged.
+
+A body that is larger than the limit after decoding is refused.
+"""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_a_credential_is_masked_while_others_are_remembered(monkeypatch: pytest.
     masked = []
 
     class Watched(str):
-        """A credential that masks a text each time it is encoded, which happens during ``remember``."""
+        """A credential that masks a text while ``remember`` encodes it."""
 
         def encode(self, *given: str) -> bytes:
             masked.append(redacted_text("sent first-secret-of-a-thread-1"))

@@ -127,7 +127,7 @@ def replaced(content: bytes) -> Callable[[Path], None]:
 
 
 def swapped(other: str) -> Callable[[Path], None]:
-    """Return a function that replaces the content of a file by that of the file ``other`` in the same folder."""
+    """Return a function that replaces the content of a file with the content of ``other`` in the same folder."""
 
     def damage(file: Path) -> None:
         shutil.copy2(file.parent / other, file)

@@ -100,7 +100,9 @@ def request(name: str) -> BatchRequest:
 
 
 def jobs_within(budget: float, waves: Sequence[int], share: float = 1.0) -> Service:
-    """Every 2 ms, queue as many requests as the next item of ``waves`` says. Each has an expected cost of 1 dollar.
+    """Queue ``waves[0]`` requests, then ``waves[1]`` after 2 ms, and so on.
+
+    The expected cost of each request is 1 dollar.
 
     Wait until each request is submitted or has failed. Return the service, which lists the sizes of the jobs.
     """

@@ -1,6 +1,6 @@
 """Two processes that share a journal pay for no sample twice, and share one budget.
 
-Two ``Journal`` objects for one file behave like two processes: each is an owner with its own connection and claims.
+In these tests, two ``Journal`` objects for one file act as two processes: each has its own connection and claims.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def process(path: Path, provider: Scripted, ledger: Ledger | None = None) -> AsyncIterator[JournaledSampler]:
-    """Yield an open sampler with a journal object of its own, as a separate process has it."""
+    """Yield an open sampler with a new ``Journal`` object for ``path``. It acts as a separate process."""
     journal = Journal(path)
     draws = sampler(provider, journal, ledger or Ledger())
     async with journal, draws:

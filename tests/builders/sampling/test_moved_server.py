@@ -81,7 +81,7 @@ def test_other_models_and_requests_are_not_taken_for_a_moved_server(tmp_path: Pa
 
 
 def test_a_new_attempt_on_another_server_is_no_moved_server(tmp_path: Path) -> None:
-    """A new attempt may use another server: ``bestofn regenerate`` sends its requests there and does not stop."""
+    """A new attempt is sent to the new server without a refusal, as ``bestofn regenerate`` sends it."""
     path = tmp_path / "journal.sqlite"
     with WireServer(lambda sent: Answer(GOOD)) as old, WireServer(lambda sent: Answer(GOOD)) as new:
         draw(path, old.url)

@@ -17,7 +17,7 @@ CHECK = "def check(candidate):\n    assert candidate(1) == 2"
 
 
 def source(folder: Path, names: Sequence[str], **settings: str) -> Mapped:
-    """Return a source with one row per name in ``names``. The column ``name`` holds it."""
+    """Return a source with one row per item of ``names``. The item is the value of the column ``name``."""
     rows = folder / "rows.jsonl"
     lines = [{"id": str(i), "question": f"Write f{i}.", "tests": CHECK, "name": name} for i, name in enumerate(names)]
     rows.write_text("\n".join(map(json.dumps, lines)))

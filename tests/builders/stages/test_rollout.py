@@ -1,4 +1,4 @@
-"""The tool loop follows its rules, with a scripted sampler and the real mock tools."""
+"""The tool loop: its limits, errors and messages, with a scripted sampler and the real mock tools."""
 
 from __future__ import annotations
 
