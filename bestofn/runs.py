@@ -114,8 +114,8 @@ def build(
     """Sample ``n`` answers per query, verify and score them, make pairs, and return the run.
 
     ``dataset`` is the name of a dataset, a file, or rows. ``settings`` are the settings of ``bestofn build``; nested
-    ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. The same call
-    resumes an interrupted run and sends no answered request again.
+    ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. To resume an
+    interrupted run, repeat the call; answered requests are not sent again.
     """
     from bestofn.builders.config.composition import check_settings, compose, public_words, quoted
     from bestofn.builders.config.objects import ObjectBuilder
@@ -160,7 +160,7 @@ def best_of(
     """Sample ``n`` answers to ``prompt`` and return them, best first: by verdict, then by score.
 
     ``answer`` is the known answer. Without it and without the setting ``verifier``, only the score decides. The samples
-    are stored in a run in ``runs/best_of``, so that the same call sends no request again.
+    are stored in a run in ``runs/best_of``. If the call is repeated, it reads these samples and sends no request.
     """
     from bestofn.builders.analysis.best_answers import best_answers
 
@@ -175,9 +175,9 @@ def best_of(
 
 
 def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) -> tuple[list[str], str]:
-    """Return the overrides that choose the dataset, and its name for the folder.
+    """Return the overrides that choose ``dataset``, and the name of the dataset.
 
-    Rows are written to a JSON Lines file.
+    If ``dataset`` is rows, they are first written to a JSON Lines file.
     """
     from bestofn.builders.config.choices import choice_of_file
     from bestofn.builders.config.composition import quoted

@@ -1,7 +1,7 @@
 """Column types of tables, and types for the parts of pyarrow that ``schema`` and ``tables`` use.
 
-The column types ``Value``, ``List`` and ``Json`` equal those of the library datasets, and files store them in the same
-form. A build does not import datasets, because the import takes longer than that of all other libraries together.
+The column types ``Value``, ``List`` and ``Json`` equal those of the library datasets, and so does their form in files.
+A build does not import datasets, because this import takes longer than all other imports together.
 
 pyarrow has no type stubs. ``import_module`` returns a module without type information, so type checkers use the types
 that are declared here.
@@ -286,7 +286,7 @@ def _described(kind: object) -> object:
 def _from_described(stored: object) -> object:
     """Convert the JSON form of a type (see ``_described``) to the type.
 
-    Return None if it contains a type that this module does not define.
+    Return None if ``stored`` contains a type that this module does not define.
     """
     if not isinstance(stored, Mapping):
         return None

@@ -29,8 +29,8 @@ OPINIONS: tuple[Opinion, ...] = get_args(Opinion)
 class AuditItem:
     """One sampled verdict. ``row`` is the nested row of its query with this candidate only.
 
-    ``weight`` is the share of the run's verdicts with this outcome that the item represents. The weights of an outcome
-    add up to 1. ``opinions`` maps the source of a second opinion to its opinion about the *answer*.
+    ``weight`` estimates which share of the run's verdicts with the same outcome are like this one. The weights of an
+    outcome add up to 1. ``opinions`` maps the source of each second opinion to this opinion about the answer.
     """
 
     row: Row
@@ -73,7 +73,7 @@ class AuditSample:
 class ErrorRateJson(TypedDict):
     """The estimated share of wrong verdicts among all verdicts with one outcome, with its 95 % interval.
 
-    ``rate`` is None if the second opinion decided about none of the sampled verdicts.
+    ``rate`` is None if all second opinions about the sampled verdicts are undecided.
     """
 
     verdicts: int
@@ -127,7 +127,7 @@ def draw_sample(rows: Iterable[Row], size: int, seed: int = 0) -> AuditSample:
 
 @dataclass
 class _Stratum:
-    """The verdicts of one stratum; at most about 2 × the size of the sample are in memory."""
+    """The verdicts of one stratum. At most about 2 × the size of the sample are in memory."""
 
     verdicts: int = 0
     drawn: list[tuple[int, bytes, int, AuditItem]] = field(default_factory=list)
@@ -249,9 +249,9 @@ def read_figures(run: Path) -> list[OpinionJson]:
 
 
 def with_opinions(sample: AuditSample, source: str, opinions: Mapping[str, Opinion]) -> AuditSample:
-    """Return ``sample`` with the ``opinions`` of ``source``, which map the id of an item to the opinion about it.
+    """Return ``sample`` with the ``opinions`` of ``source``. ``opinions`` maps the id of an item to an opinion.
 
-    Opinions about other items are ignored.
+    Opinions about items that are not in ``sample`` are ignored.
     """
     items = [
         replace(item, opinions={**item.opinions, source: opinions[item.id]}) if item.id in opinions else item

@@ -22,8 +22,8 @@ RULES = PairRules(greedy=True, refused=True)
 class BestAnswer(TypedDict):
     """One of the best answers to a query.
 
-    ``place`` is 1 for the best. ``equals`` is the number of other answers with the same kind of verdict and the same
-    score. If it is not 0, the choice among them is arbitrary.
+    ``place`` is 1 for the best. ``equals`` counts the other answers that have the same rank and the same score. The
+    ranks are passed, undecided and failed. If ``equals`` is not 0, the order of the equal answers is arbitrary.
     """
 
     query_id: str

@@ -46,9 +46,10 @@ class SweepStep(TypedDict):
 class OverOptimization(TypedDict):
     """Shows whether more samples over-optimize the reward (Gao et al. 2022).
 
-    ``peak_truth`` is the highest accuracy of the best sample by reward over all k, and ``peak_k`` is its k.
-    ``last_truth`` is the accuracy at the largest k. ``hacked`` is true if the whole confidence interval at the largest
-    k is below ``peak_truth``. ``reward_gain`` is the increase of the mean reward from the smallest to the largest k.
+    The accuracy at k is that of the sample with the highest reward among k samples. ``peak_truth`` is the highest
+    accuracy, reached at ``peak_k``. ``last_truth`` is the accuracy at the largest k. ``hacked`` is true if the whole
+    confidence interval at the largest k is below ``peak_truth``. ``reward_gain`` is the increase of the mean reward
+    from the smallest to the largest k.
     """
 
     peak_k: int
@@ -301,7 +302,7 @@ class _RewardPass:
 
 
 class _Disagreements:
-    """Keeps the ``most`` disagreements with the largest ``gap``."""
+    """Keeps a limited number of disagreements: those with the largest ``gap``."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -328,7 +329,7 @@ class _Disagreements:
                 self._widest = self.widest()
 
     def widest(self) -> list[Disagreement]:
-        """Return at most ``most`` disagreements, sorted by ``gap``, largest first."""
+        """Return the disagreements with the largest ``gap``, largest first."""
         return heapq.nsmallest(self._most, self._widest, key=lambda row: (-row["gap"], row["query_id"]))
 
 

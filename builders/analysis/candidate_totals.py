@@ -122,7 +122,10 @@ class CandidateTotals:
 
     @property
     def outcomes_by_method(self) -> dict[str, Counter[str]]:
-        """Verifier with its method -> number of candidates per outcome. The most frequent method is first."""
+        """The number of candidates per method and outcome: {verifier and method: {outcome: number}}.
+
+        The most frequent method is first.
+        """
         methods: dict[str, Counter[str]] = {}
         for (method, outcome), count in self.methods.items():
             methods.setdefault(method, Counter())[outcome] += count

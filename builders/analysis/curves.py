@@ -31,9 +31,10 @@ class Curve(TypedDict):
 class Curves(TypedDict):
     """All curves. Each curve is computed over the same queries; ``queries`` is the number of queries.
 
-    Selecting the best of k samples by reward changes the distribution of the answers. ``kl_bound`` is an upper bound of
-    the KL divergence between this distribution and the model, in nats. The curve ``kl_estimate`` estimates the same
-    divergence from the distinct answers. Here, the probability of an answer is the share of candidates that give it.
+    If the best of k samples by reward is selected, the distribution of answers differs from that of the model.
+    ``kl_bound`` is an upper bound of the KL divergence between these two distributions, in nats. The curve
+    ``kl_estimate`` estimates the KL divergence from the distinct answers. The probability of an answer is the share of
+    candidates that give it.
     """
 
     queries: int
@@ -114,7 +115,8 @@ def _curves_by_answer(pool: Pool, right: Flags, rewards: Floats, ks: Sequence[in
 def _divergences(answers: Integers, k: int) -> Floats:
     """Return the KL divergence (nats) for best-of-``k``, as estimated from each candidate's answer.
 
-    The probability of an answer is the share of the candidates that give it."""
+    The probability of an answer is the share of the candidates that give it.
+    """
     n = answers.shape[1]
     sizes = (answers[:, :, None] == answers[:, None, :]).sum(axis=2)
     return np.array([estimators.kl_estimate(k, size / n) for size in range(1, n + 1)])[sizes - 1]

@@ -17,7 +17,7 @@ from bestofn.builders.schema import candidate_from_row
 class JudgedJson(TypedDict):
     """The figures of one judge against one source of labels; see ``judge_report.CalibrationReport``.
 
-    The figures hold for the sample, which is one half passes and one half fails.
+    The figures describe the audit sample. One half of the sample are passes and one half are fails.
     """
 
     judge: str
@@ -34,7 +34,7 @@ class JudgedJson(TypedDict):
 
 
 def judge_figures(sample: AuditSample) -> list[JudgedJson]:
-    """Return the figures of each judge of the run against each second opinion that is not by the same judge."""
+    """Return figures for each judge of the run and each second opinion. A judge is not compared with itself."""
     judges = sorted({judge for item in sample.items if (judge := judge_of(item))})
     sources = sorted({source for item in sample.items for source in item.opinions})
     return [figures for judge in judges for source in sources for figures in _figures(sample, judge, source)]

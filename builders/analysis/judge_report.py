@@ -47,9 +47,9 @@ class Comparison:
 class PairwiseReport:
     """The quality of a pairwise judge. Only pairs with parsed replies in both orders count, except in ``unread``.
 
-    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It compares pairs whose better answer is by the
-    judge's own model with pairs whose better answer is by another model. The value is the share of better answers that
-    win in the first group, minus this share in the second group. It is None if a group is empty.
+    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It is a difference of two win rates of the better
+    answer. The first rate is over pairs whose better answer is by the judge's own model. The second rate is over pairs
+    whose better answer is by another model. ``self_preference`` is None if there are no pairs of one kind.
     """
 
     pairs: int

@@ -74,7 +74,7 @@ class PairFigures:
 
     @property
     def unverified(self) -> dict[str, int]:
-        """The number of pairs that no verdict decides, by provenance, most frequent first."""
+        """The number of pairs per provenance, most frequent first. Pairs that verdicts decide are left out."""
         return {text: count for text, count in self.by_provenance.most_common() if text != provenance(VERIFIED)}
 
 

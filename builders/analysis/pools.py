@@ -33,9 +33,10 @@ class Pool(NamedTuple):
         return np.array([[value(one) for one in query] for query in self.queries], np.float64)
 
     def answers(self) -> tuple[Integers, Flags]:
-        """Return the answer number of each candidate, and per query whether all its candidates have an answer cluster.
+        """Return a number for the answer of each candidate, and a flag per query.
 
-        The answers of a query are numbered in order of their first occurrence: a, b, a, c → 0, 1, 0, 2.
+        Answers of a query are numbered in order of their first occurrence: a, b, a, c → 0, 1, 0, 2. Equal answers have
+        the same ``answer_cluster``. The flag is False if a candidate of the query has no ``answer_cluster``.
         """
         clusters = [[one.answer_cluster for one in query] for query in self.queries]
         known = [None not in query for query in clusters]
@@ -57,7 +58,7 @@ def complete(table: Floats) -> Flags:
 
 
 def over_k(ks: Sequence[int], rows: Flags, values: Callable[[int], Floats]) -> Floats:
-    """Return a table (queries × values of k) with the column ``values(k)`` for each k.
+    """Return a table (queries × values of k). The column of ``k`` is ``values(k)``.
 
     Rows whose flag in ``rows`` is False are NaN.
     """
@@ -67,16 +68,17 @@ def over_k(ks: Sequence[int], rows: Flags, values: Callable[[int], Floats]) -> F
 
 
 class MeansOverK:
-    """The mean over queries of several named values, for each k, with the interval of the mean."""
+    """Computes the mean over all queries, with its interval, for each named value and each k."""
 
     def __init__(self, ks: Sequence[int], seed: int) -> None:
         self._ks, self._seed = ks, seed
         self._lines: dict[str, list[RunningMean]] = {}
 
     def add(self, count: int, parts: Iterator[tuple[Sequence[int], Mapping[str, Floats]]]) -> None:
-        """Add the values of ``count`` queries. Each part has the indices of some of these queries, and tables by name.
+        """Add the values of ``count`` queries.
 
-        A table has one row per query of the part and one column per k. NaN values are ignored.
+        Each part is a tuple: the indices of some of the queries, and the tables of these queries by name. A table has
+        one row per query and one column per k. NaN values are ignored.
         """
         tables: dict[str, Floats] = {}
         for places, values in parts:

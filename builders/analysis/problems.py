@@ -86,9 +86,9 @@ def missing_reward_share(figures: RunFigures) -> float:
 
 
 def remedy_of_missing(figures: RunFigures) -> str:
-    """Return how to get the missing answers.
+    """Return what to do to get the missing answers.
 
-    The same command does not repeat a request that the service refused because of its content.
+    If the service refused all their requests because of the content, the user must regenerate the answers.
     """
     if set(figures.totals.failures) <= {PermanentRefusal.__name__}:
         return (

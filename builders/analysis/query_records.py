@@ -71,7 +71,7 @@ class CandidateRecord(NamedTuple):
 
     @property
     def judge_decided(self) -> bool:
-        """Whether the verdict is that of a judge."""
+        """Whether a judge gave the verdict."""
         return self.judge_failed is False and self.verifier.startswith("judge")
 
     @property
@@ -81,7 +81,7 @@ class CandidateRecord(NamedTuple):
 
     @property
     def runs_disagree(self) -> bool:
-        """Whether the program fails in the strict run of its tests and passes in the plain run."""
+        """Whether the program fails in the strict run of its tests but passes in a run that is not strict."""
         return self.outcome == "abstain" and self.explanation.startswith(RUNS_DISAGREE)
 
     @property
@@ -93,8 +93,9 @@ class CandidateRecord(NamedTuple):
 class QueryRecord(NamedTuple):
     """One query with its candidates, sorted by index.
 
-    ``draws`` has the first draw of each candidate: its first attempt with an answer. It differs from ``candidates``
-    only after ``bestofn regenerate``. ``attempts`` has all attempts, including those that a later attempt replaced.
+    ``draws`` has the first draw of each candidate: its first attempt with an answer. ``draws`` differs from
+    ``candidates`` only after ``bestofn regenerate``. ``attempts`` has all attempts, including those that a later
+    attempt replaced.
     """
 
     query_id: str
@@ -206,9 +207,9 @@ def _first_draws(records: Sequence[CandidateRecord]) -> Iterator[CandidateRecord
 
 
 def _as_first_drawn(record: CandidateRecord, row: TableRow) -> CandidateRecord:
-    """Return ``record`` with the verdict of the candidate's first draw, whose own row is not in the table.
+    """Return ``record`` with the verdict of the candidate's first draw, if the table has no row for the first draw.
 
-    The reward of the first draw is not known.
+    The reward of the first draw is then not known.
     """
     first = row.first_status
     if first is None or not row.attempt or first == "error":
@@ -261,7 +262,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
 
 
 def _problem_in(parts: str | None) -> str:
-    """Return the error in ``parts``, the JSON text of the parts of a score; "" if there is none."""
+    """Return the error of a reward; "" if there is none. ``parts`` is JSON text with the parts of the score."""
     try:
         found = json.loads(parts or "{}")
     except ValueError:

@@ -1,7 +1,7 @@
 """Reads the marks that a person exports from the report: wrong verdicts and notes, one JSON object per line.
 
 The marked answers are not a random sample, so no rate of wrong verdicts is estimated from them. ``bestofn audit``
-checks them against the run and stores them in ``audit/marks.jsonl``.
+checks that the marks belong to the run, and stores the marks in ``audit/marks.jsonl``.
 """
 
 from __future__ import annotations

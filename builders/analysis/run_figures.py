@@ -70,9 +70,9 @@ class Pool(NamedTuple):
 
 
 class QueryKind(NamedTuple):
-    """The facts about the first draws of one query (``QueryRecord.draws``).
+    """The counts of one query. They use the first draw of each candidate (``QueryRecord.draws``).
 
-    Queries with equal facts are counted together.
+    Queries with equal counts are stored once, with the number of such queries.
     """
 
     split: str
@@ -87,7 +87,7 @@ class QueryKind(NamedTuple):
 
     @classmethod
     def of(cls, query: QueryRecord) -> QueryKind:
-        """Return the facts about ``query`` that the figures use."""
+        """Count the candidates of ``query``."""
         sampled, candidates = query.sampled, query.draws
         return cls(
             split=query.split,
@@ -118,7 +118,7 @@ def mix_of(query: QueryRecord) -> str:
 
 
 def count_bounded(counts: Counter[str], text: str, most: int = 1_000) -> None:
-    """Count ``text``. Texts that occur after ``most`` different ones are counted together, so memory is bounded."""
+    """Count ``text``. After ``most`` different texts, all new texts are counted together, so memory is bounded."""
     counts[text if text in counts or len(counts) < most else "other reasons"] += 1
 
 
@@ -169,7 +169,7 @@ class RunFigures:
             self._add(query)
 
     def _add(self, query: QueryRecord) -> None:
-        """Add ``query`` to all figures but ``totals``."""
+        """Add ``query`` to all figures except ``totals``."""
         self.kinds[QueryKind.of(query)] += 1
         self.drawn.update([(draw.index, draw.outcome) for draw in query.draws])
         in_use = {one.index: one for one in query.candidates}

@@ -1,4 +1,4 @@
-"""Best-of-N analysis by score alone: the score of the best of k samples, its cost, and the comparison with greedy.
+"""Best-of-N analysis by score alone: the mean score and the cost of the best of k samples, compared with greedy.
 
 This analysis needs no verdicts. ``analysis.best_of_n`` adds the queries in batches. Unbiased estimators compute the
 results for every k from the n scored samples of a query. Queries with fewer scored samples than the largest k are left
@@ -63,7 +63,7 @@ class GreedyScores(TypedDict):
 class GoldCurve(TypedDict):
     """Compares the selecting reward (proxy) with another reward (gold) over k (Gao et al. 2022).
 
-    ``hacked`` is true if the whole 95 % interval of the gold score at the largest k is below its peak.
+    ``hacked`` is true if the whole 95 % interval of the gold score at the largest k is below ``peak``.
     """
 
     peak_k: int
@@ -75,7 +75,8 @@ class GoldCurve(TypedDict):
 class ScoreAnalysis(TypedDict):
     """The analysis by score. ``queries`` is the number of queries with enough scored samples for the largest k.
 
-    ``left_out`` is the number of queries with fewer scored samples."""
+    ``left_out`` is the number of queries with fewer scored samples.
+    """
 
     queries: int
     left_out: int
@@ -204,7 +205,7 @@ class ScoreCurves:
 
 
 def scored_samples(query: QueryRecord) -> list[CandidateRecord]:
-    """Return the samples of ``query`` that have a score and were not sampled because of an earlier verdict."""
+    """Return the samples of ``query`` that have a score. Samples that depend on an earlier verdict are left out."""
     return [one for one in query.draws if one.independent and one.reward is not None]
 
 

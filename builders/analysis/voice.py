@@ -77,9 +77,10 @@ class JudgedVoice:
 
 
 def judged_voice(scores: Sequence[int | None], model: str, min_score: int = 3) -> JudgedVoice:
-    """Summarise the judge's scores.
+    """Summarise the judge's scores of the persona's voice.
 
-    ``scores`` has one score per answer; None if the judge's reply could not be parsed.
+    ``scores`` has one score per answer; None if the judge's reply could not be parsed. The voice counts as heard in an
+    answer if its score is at least ``min_score``.
     """
     read = [score for score in scores if score is not None]
     return JudgedVoice(

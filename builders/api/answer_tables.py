@@ -35,7 +35,7 @@ TYPES = {
 
 
 class Chunk(Protocol):
-    """A few rows of a table, as they are sent to a worker process."""
+    """Rows of a table that are sent to a worker process together."""
 
     def rows(self, names: Sequence[str]) -> list[Row]:
         """Return the columns ``names``, one mapping per row."""
@@ -369,7 +369,7 @@ def _opened_source(path: Path) -> Iterator[Batch]:
 
 
 def _metadata(schema: Batch, several: bool) -> dict[bytes, bytes]:
-    """Return the metadata of ``schema``, extended by the types of the verdict columns as ``datasets`` describes them.
+    """Return the metadata of ``schema`` with the types of the verdict columns, in the form of ``datasets``.
 
     ``several``: each row has a list of verdicts.
     """

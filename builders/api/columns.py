@@ -46,7 +46,7 @@ class AnswerColumns:
     def items(self, row: Row, several: bool | None = None) -> tuple[list[Item], bool]:
         """Return the answers of one row, and whether the row has a list of answers.
 
-        If ``several`` is None, the type of the row's value decides this.
+        If ``several`` is None, a row has a list of answers if its value is a list and contains no message.
         """
         value = row.get(self.answer)
         if several is None:
@@ -60,8 +60,8 @@ class AnswerColumns:
 def answer_columns(columns: Sequence[str], given: Mapping[str, str | None]) -> AnswerColumns:
     """Return the columns to read. ``given`` maps parts to columns.
 
-    The column of a part that ``given`` does not name is found by its usual names. Raises ``ConfigError`` if ``given``
-    names a part or a column that does not exist. Also raises ``ConfigError`` if it is unclear which column holds the
+    For a part that is not in ``given``, a column with a usual name is used. Raises ``ConfigError`` if ``given``
+    contains a part or a column that does not exist. Also raises ``ConfigError`` if it is unclear which column holds the
     answers or the references.
     """
     chosen = {part: name for part, name in given.items() if name}

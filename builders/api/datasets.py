@@ -56,9 +56,10 @@ def verify_dataset(
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
 
     ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
-    ``columns`` maps ``answer``, ``reference`` and ``question`` to columns. The column of any other part is
-    found by its usual names.
-    ``out`` is a file for the same result. If a call with ``out`` is interrupted, the same call resumes it.
+    ``columns`` maps ``answer``, ``reference`` and ``question`` to columns. For a part without an entry, a column with a
+    usual name is used.
+    If ``out`` is given, the result is also written to this file, and an interrupted call can be resumed: repeat the
+    call.
     """
     import datasets
 
@@ -83,9 +84,9 @@ def verify_table(
 ) -> Verified:
     """Write ``table`` with verdict columns to ``out``.
 
-    Until all parts are finished, they are in the folder ``OUT.parts``. An interrupted call resumes with them if rows,
-    columns and settings are the same. Raises ``ConfigError`` if it is unclear which columns to read, or if the table
-    already has verdicts.
+    Finished parts are stored in the folder ``OUT.parts`` until ``out`` is complete. If rows, columns and settings are
+    the same, the next call continues after the finished parts. Raises ``ConfigError`` if it is unclear which columns to
+    read, or if the table already has verdicts.
     """
     if out.suffix != table.suffix:
         raise ConfigError(f"out is {out}; expected a file whose name ends with {table.suffix}, as the input")
@@ -141,9 +142,9 @@ def _join(table: AnswerTable, parts: Path, out: Path) -> None:
 def _verified(
     table: AnswerTable, batches: Iterable[Batch], columns: AnswerColumns, workers: VerifierWorkers
 ) -> Iterator[tuple[list[Encoded], str]]:
-    """Yield the verified chunks of each batch with the digest of the batch.
+    """Yield (verified chunks, digest) for each batch.
 
-    Meanwhile, the next batches are verified.
+    The workers verify the next batches while the caller writes this batch.
     """
     started: deque[tuple[int, str]] = deque()  # number of chunks and digest of each batch
 

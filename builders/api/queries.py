@@ -117,9 +117,10 @@ def _final(value: object) -> str:
 
 
 def _check(value: object, kind: str) -> object:
-    """Return ``value`` as the reference for a check of ``kind``.
+    """Return ``value`` as the reference of a check of ``kind``.
 
-    If ``CHECKS`` has the kind, JSON text is decoded. Then ``ConfigError`` is raised unless the value is an object.
+    If ``kind`` is in ``CHECKS``, JSON text is decoded and must be an object. Raises ``ConfigError`` if it is not an
+    object.
     """
     if kind not in CHECKS:
         return value

@@ -143,7 +143,10 @@ class VerifierSession:
 
 
 def verifier_config(kind: str, sandbox: str, settings: JsonObject) -> JsonObject:
-    """Return the resolved configuration of the verifier for ``kind``. Raises ``ConfigError`` if it does not exist."""
+    """Return the resolved configuration of the verifier for ``kind``.
+
+    Raises ``ConfigError`` if there is no such verifier.
+    """
     from bestofn.builders.api.queries import ALIASES
     from bestofn.builders.config.composition import compose, quoted
 

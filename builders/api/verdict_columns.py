@@ -1,4 +1,4 @@
-"""Verifies the answers of a chunk of rows, and adds the verdicts as columns. Workers call it."""
+"""Verifies the answers of a chunk of rows, and adds the verdicts as columns. The code runs in worker processes."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ def verify(
 ) -> Verdict:
     """Return the verdict on one answer: its ``outcome`` is ``pass``, ``fail``, ``abstain`` or ``error``.
 
-    ``kind`` is the verifier: ``math``, ``short_answer``, ``choice``, ``code``, ``tool``, ``constraints``, … With
-    ``auto``, the form of the reference chooses it. For ``code``, the reference is the tests; for ``tool``, it is
-    the expected calls. ``settings`` are settings of the verifier. The verifier stays open until the process ends.
+    ``kind`` is the verifier: ``math``, ``short_answer``, ``choice``, ``code``, ``tool``, ``constraints``, … ``auto``
+    chooses the verifier by the form of the reference. For ``code``, the reference is the tests; for ``tool``, it is the
+    expected calls. ``settings`` are settings of the verifier. The verifier stays open until the process ends.
     """
     query = query_of(reference, kind, question, choices=choices, tools=tools, entry_point=entry_point)
     session = shared_session(kind, sandbox, **settings)

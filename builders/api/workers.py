@@ -32,7 +32,7 @@ _sessions: dict[str, VerifierSession] = {}
 class VerifierWorkers:
     """Verifies items in ``count`` worker processes, which are open inside the ``with`` block.
 
-    With ``count=0``, and for programs, the items are verified in this process.
+    If ``count`` is 0 or ``kind`` is ``code``, the items are verified in this process.
     """
 
     def __init__(self, kind: str = AUTO, count: int = 2, *, sandbox: str = "auto", **settings: Setting) -> None:
@@ -136,7 +136,7 @@ def _session(kind: str, config: JsonObject) -> VerifierSession:
 
 
 def _with_one_worker(node: object) -> JsonObject:
-    """Return ``node`` with one process per pool, because each worker of this module has its own pools."""
+    """Return the configuration ``node`` with one process per ``ProcessPool``. Each worker has its own process pools."""
     if isinstance(node, dict):
         changed = {key: _with_one_worker(value) for key, value in node.items()}
         return {**changed, "count": 1} if str(node.get("_target_")).endswith(".ProcessPool") else changed

@@ -14,8 +14,8 @@ def fewer_collections() -> Iterator[None]:
     """Run the collector less often in the block, and only on objects created in the block.
 
     A thousand requests in flight create about ten thousand objects, which live for seconds and form no reference
-    cycles. With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests. Commands
-    that read all rows of a run create as many objects, and so do imports.
+    cycles. With Python's default thresholds, the collector takes a fifth of the CPU time of sending requests. Imports,
+    and commands that read all rows of a run, also create many objects.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -21,9 +21,9 @@ ENDED = ("Z", "X")  # states of a process that has ended and that its parent has
 class Process:
     """The identity of a process on any machine.
 
-    ``boot`` identifies the running kernel, and ``namespace`` the set of PIDs (each container has its own). Only if both
-    are equal, equal PIDs mean the same process. ``started`` is the start time: it distinguishes processes that get the
-    same PID one after another.
+    ``boot`` identifies the running kernel. ``namespace`` identifies the set of PIDs; each container has its own. PIDs
+    can be compared only if ``boot`` and ``namespace`` are equal. ``started`` is the start time, because a PID can be
+    used again after its process has ended.
     """
 
     pid: int

@@ -64,7 +64,7 @@ def stopped_by_signals() -> Iterator[None]:
 def _leave_terminal() -> None:
     """Discard further output if it goes to a terminal, because SIGHUP means that the terminal is closed.
 
-    A closed terminal is a character device, but ``isatty`` is false for it.
+    ``isatty`` is false for a closed terminal, so every character device counts as a terminal.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -15,7 +15,7 @@ STARTED_AT_ONCE = 16  # tasks that start before other tasks of the event loop ru
 async def run_together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """Run ``coroutines`` concurrently and return their results in order. The first error cancels the others.
 
-    Many coroutines start a few at a time, so that they do not block the event loop.
+    After every ``STARTED_AT_ONCE`` coroutines, the event loop can run other tasks before the next coroutines start.
     """
     pending = list(coroutines)
     if len(pending) == 1:

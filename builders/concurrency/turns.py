@@ -11,9 +11,9 @@ TURNS = 4  # per iteration of the event loop
 class Turns:
     """Limits how many tasks continue per iteration of the event loop.
 
-    Tasks that become ready together call ``await turns.take()`` before work that takes about a millisecond. In each
-    iteration, ``TURNS`` of these tasks continue, in the order of their calls. So 256 replies that arrive together
-    do not block timers and other connections for 100 ms.
+    Many tasks can become ready together, for example when 256 replies arrive. Each task calls ``await turns.take()``
+    before it works for a millisecond. In each iteration, ``TURNS`` tasks continue, in the order of their calls. Timers
+    and other connections can run between the iterations.
     """
 
     def __init__(self) -> None:

@@ -67,10 +67,11 @@ class Command:
     """The words, settings and options that a command accepts.
 
     If ``composed`` is true, the settings are the keys of the file conf/NAME.yaml. ``open_keys`` are root keys of
-    ``bestofn build`` that the command also accepts (``"*"``: any key). ``can`` lists the keys of the YAML file that the
-    user can also set with an option of ``SYNONYMS``, such as ``dry_run``. ``file_options`` are options with a file as
-    their value. ``value_options`` are keys that the user can also write as options, such as ``--port 8000``.
-    ``path_remedy`` ends the error message for an unexpected path, and ``key_remedy`` that for an unexpected key.
+    ``bestofn build`` that the command also accepts (``"*"``: any key). ``can`` lists the keys of the YAML file that
+    have an option in ``SYNONYMS``, such as ``dry_run``. ``file_options`` are options whose value is a file.
+    ``value_options`` are keys that the user can also write as options, such as ``--port 8000``. ``path_remedy`` is the
+    end of the error message for an unexpected path. ``key_remedy`` is the end of the error message for an unexpected
+    key.
     """
 
     name: str

@@ -1,6 +1,4 @@
-"""Composes the YAML files once per process and set of choices.
-
-The values of a command are set in a copy of the result.
+"""Composes the YAML files once per process and set of choices. Values are then set in a copy of the result.
 
 Hydra needs about 0.1 s of CPU time to read and merge the files of all groups. ``bestofn loop``, sweeps in Python and
 tests compose many configurations with the same choices and different values.
@@ -46,7 +44,8 @@ def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
 def _needs_hydra(words: Sequence[str]) -> bool:
     """Return whether Hydra must read the files again for ``words``.
 
-    It must if the order of the words matters, or if they name folders of the user, whose files can change.
+    Hydra must read them if the order of ``words`` matters, or if ``words`` name a folder of the user. The files in this
+    folder can change.
     """
     added = [word[1:].partition("=")[0] for word in words if word[0] == "+" and word[1] != "+"]
     set_again = any(word.startswith(f"++{key}") for key in added for word in words)
@@ -68,9 +67,9 @@ def _sets_value(word: str) -> bool:
 
 @lru_cache(maxsize=32)
 def _of_choices(config_name: str, words: tuple[str, ...], targets: frozenset[tuple[str, str, str]]) -> DictConfig:
-    """Return the configuration for ``words`` that choose files.
+    """Return the configuration for ``words``. Each word chooses a file.
 
-    ``targets``, the registered choices, only extend the cache key.
+    ``targets`` are the registered choices. They are not used; they are part of the cache key.
     """
     return _composed(config_name, words)
 

@@ -1,4 +1,4 @@
-"""Recognises values that already have the type of their setting. ``signatures`` uses it.
+"""Recognises values that already have the type of their setting. ``signatures`` uses this module.
 
 pydantic converts and checks all other values. Its import takes longer than all checks of a usual configuration.
 """
@@ -57,7 +57,7 @@ def _is_exact_container(value: object, origin: object, arguments: Sequence[Any])
 
 
 def _is_within(value: object, limit: object) -> bool:
-    """Return whether the number ``value`` satisfies ``limit``; False if ``limit`` is no comparison or interval."""
+    """Return whether the number ``value`` satisfies ``limit``; False if ``limit`` is of another type."""
     number = cast("float", value)
     match limit:
         case Ge(ge=least):

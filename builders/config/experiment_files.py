@@ -39,11 +39,11 @@ def overrides_of_file(
 ) -> list[str]:
     """Return the overrides for the experiment file ``path``.
 
-    If the file does not exist and its path names a shipped experiment, this experiment is used. ``changes`` are values
-    with flat keys that take precedence. ``command`` is the generator that the user chose (openai, claude or local), or
-    "" for the generator of the file. If the file is in a folder ``experiments`` and names no output, the
-    results are in the folder ``results`` next to the file. Raises ``ConfigError`` if the file is not valid or is for
-    another generator.
+    If the file does not exist and its path names a shipped experiment, this experiment is used. ``changes`` are
+    settings with flat keys; they replace those of the file. ``command`` is the generator that the user chose (openai,
+    claude or local), or "" for the generator of the file. If the file is in a folder ``experiments`` and names no
+    output, the results are in the folder ``results`` next to the file. Raises ``ConfigError`` if the file is not valid
+    or is for another generator.
     """
     where, results = str(path), results_file(path)
     defaults = {"output": results} if results else {}
@@ -78,7 +78,7 @@ def _words_of_choices(document: JsonObject, changes: JsonObject, command: str, w
 
 
 def _chosen(flat: JsonObject, changes: JsonObject, command: str, where: str) -> dict[str, Any]:
-    """Return ``changes`` with the generator: that of the command or else that of the file.
+    """Return ``changes`` with the generator. The generator is ``command``; if ``command`` is "", the file's generator.
 
     Raises ``ConfigError`` if the file is for another generator than the command.
     """

@@ -30,9 +30,9 @@ verify_nothing: true
 class Table:
     """The known facts about a table of the user.
 
-    ``choice`` and ``settings`` select the dataset; ``shipped`` is true if conf/dataset has a mapping for this table.
-    ``kinds`` maps each kind of reference to its number of queries among the first rows. ``skipped`` maps each reason to
-    the number of skipped rows.
+    ``choice`` and ``settings`` select the dataset. ``shipped`` is true if a file in conf/dataset lists the columns of
+    the table. ``kinds`` maps each kind of reference to its number of queries among the first rows. ``skipped`` maps
+    each reason to the number of skipped rows.
     """
 
     path: str
@@ -72,7 +72,7 @@ def _head(table: Table, file: str) -> str:
 
 
 def _column_lines(table: Table) -> list[str]:
-    """Return comment lines that list the columns: the name, the part of a query that it gives, and an example value."""
+    """Return a table of the columns as comment lines: name, part of the query, and an example value."""
     columns: JsonObject = table.settings.get("columns") or {}
     used = {name: part for part, value in columns.items() for name in Column.of(part, value).column_names}
     names = list(dict.fromkeys(name for row in table.rows for name in row))

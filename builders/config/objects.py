@@ -75,8 +75,8 @@ class ObjectBuilder:
 
     ``trusted`` lists packages, besides bestofn, whose classes may be built. ``wrap`` creates the sampler of a provider.
     ``names`` maps a key whose value is an interpolation (``verifier.sampler: ${provider}``) to the key that it refers
-    to (``provider``). With it, messages show the key that the user sets. ``opened_in_order`` lists the built objects,
-    dependencies first. ``samplers`` maps the ``id()`` of a provider to the provider and its sampler.
+    to (``provider``). Error messages use ``names`` to show the key that the user sets. ``opened_in_order`` lists the
+    built objects, dependencies first. ``samplers`` maps the ``id()`` of a provider to the provider and its sampler.
     """
 
     def __init__(

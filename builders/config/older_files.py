@@ -68,9 +68,10 @@ def overrides_of(
 ) -> list[str]:
     """Return the overrides for a flat or nested experiment.
 
-    Values in ``changes``, with flat keys, take precedence over the document, and the document over ``defaults``. Only
-    ``OPENAI_BASE_URL`` is read from ``environment``. If it is set, requests use the Chat Completions API of this
-    server, unless the generator is Claude. Raises ``ConfigError`` if a key is unknown.
+    ``changes`` are settings with flat keys; they replace those of ``document``. ``defaults`` are used for settings that
+    ``document`` does not contain. Only ``OPENAI_BASE_URL`` is read from ``environment``. This variable is the address
+    of a server with the Chat Completions API. It is ignored if the generator is Claude. Raises ``ConfigError`` if a key
+    is unknown.
     """
     flat = dict(defaults) | flat_settings(document, where) | dict(changes)
     splits = splits_in(flat.get("splits"))

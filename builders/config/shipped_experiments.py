@@ -1,7 +1,7 @@
-"""Finds the shipped experiment that a documented path such as ``experiments/marvin/openai_100x8.yaml`` names.
+"""Maps a documented path, such as ``experiments/marvin/openai_100x8.yaml``, to an experiment file in conf/experiment.
 
-The experiments are files in conf/experiment. Documents name each experiment by a path in a folder
-``experiments``. The path may contain a folder with the name of the persona.
+The documentation names each experiment by a path in a folder ``experiments``. The path may contain a folder with the
+name of the persona.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _last(pattern: re.Pattern[str], name: str) -> str | None:
 
 
 def _readings(written: str) -> list[str]:
-    """Return the experiment names that ``written``, a path without its suffix, can mean. The likeliest is first."""
+    """Return the names of experiments that the path ``written`` can mean, likeliest first. It has no suffix."""
     persona, _, rest = written.partition("_")
     names = [written, f"{persona}/{rest}", f"{persona}/openai_{rest}", f"baseline/{written}"]
     return names if "/" not in written else names[:1]

@@ -47,8 +47,8 @@ def checked(value: Any, hint: Any, where: str) -> Any:
 def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | None:
     """Return the keyword parameters of a class or function; None if it accepts any keyword (``**kwargs``).
 
-    If a constructor has ``**settings: Unpack[SomeTypedDict]``, it also accepts the keys of this dictionary. For each
-    key, the base class has a parameter with this name, which is returned.
+    If a constructor has ``**settings: Unpack[SomeTypedDict]``, its keywords include the keys of ``SomeTypedDict``.
+    Their parameters come from the base class.
     """
     parameters = dict(inspect.signature(target).parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):

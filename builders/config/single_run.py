@@ -1,6 +1,6 @@
 """Composes the configuration of one run and makes it the current configuration of Hydra. ``command.py`` uses it.
 
-It is faster than ``hydra.main``, which composes twice: first only to read ``hydra.mode``.
+``hydra.main`` would compose the configuration twice: the first time only to read ``hydra.mode``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ CALLBACKS = {"sweep_end"}  # in conf/build.yaml; it does nothing in a single run
 
 @contextmanager
 def single_run(words: Sequence[str], config_name: str) -> Iterator[DictConfig | None]:
-    """Compose the configuration from the overrides ``words`` in Hydra's grammar, and yield it without the key hydra.
+    """Compose the configuration from ``words``, and yield the configuration without the key ``hydra``.
 
-    Within the block, ``HydraConfig`` is set as in ``hydra.main``. Yields None if settings of Hydra in the YAML files
-    need ``hydra.main``: a sweep, environment variables or callbacks.
+    ``words`` are overrides in Hydra's grammar. Within the block, ``HydraConfig`` is set as in ``hydra.main``. Yields
+    None if settings of Hydra in the YAML files need ``hydra.main``: a sweep, environment variables or callbacks.
     """
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import open_dict, read_write

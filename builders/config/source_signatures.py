@@ -108,7 +108,7 @@ def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
 
 
 def _unpacked_names(module: str, keywords: ast.arg | None) -> set[str]:
-    """Return the keys of ``SomeTypedDict`` in ``**settings: Unpack[SomeTypedDict]``; no names for other parameters."""
+    """Return the keys of ``SomeTypedDict`` in ``**settings: Unpack[SomeTypedDict]``; an empty set for other types."""
     match keywords:
         case ast.arg(annotation=ast.Subscript(value=ast.Name(id="Unpack"), slice=ast.Name(id=name))):
             return _keys(f"{module}.{name}")

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 class SweepEnd(Callback):
     """A callback of Hydra that prints the folder of a sweep.
 
-    It runs in the process of the command, not in those of the runs.
+    It runs in the process of the command, not in the processes of the runs.
     """
 
     def on_multirun_end(self, config: DictConfig, **given: Any) -> None:

@@ -44,7 +44,7 @@ class Place:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a Ray actor that reserve these resources."""
+        """The options of a Ray actor that reserve the resources of one worker."""
         return {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus, "resources": dict(self.resources)}
 
 

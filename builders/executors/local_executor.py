@@ -67,9 +67,10 @@ class LocalExecutor:
 
 
 def _first_cause(error: BaseException, shards: Iterable[Future[Path]]) -> BaseException:
-    """Return the error that stopped the run: ``error``, or its cause if ``error`` is only a cancellation.
+    """Return the error that stopped the run.
 
-    The cause of a cancellation is the error of another one of the ``shards``.
+    If ``error`` is a cancellation, the error of one of the ``shards`` has caused it. In this case the shard's error is
+    returned.
     """
     if not isinstance(error, asyncio.CancelledError):
         return error

@@ -6,8 +6,8 @@
     stage workers    actors for stages that need other machines
 
 Shards and configuration are the same as with the local executor. Actors receive the configuration and create objects
-from it. The driver has the queries of the shards in flight in memory, but no responses. If a worker is lost, another
-worker runs its shards again; the completions sampled so far are in the journal.
+from it. The driver keeps queries in memory only while their shards are in flight, and keeps no responses. If a worker
+is lost, another worker runs its shards again; the completions sampled so far are in the journal.
 """
 
 from __future__ import annotations
