@@ -35,16 +35,15 @@ SCHEMA = object_schema(
 
 
 class PosedVerifier:
-    """Verifies answers to flawed problems by their stance, and all other answers with ``well_posed``.
+    """Verifies answers to flawed problems by their stance, and answers to well-posed problems with ``well_posed``.
 
     ``metadata["posed"]`` of the query is ``well`` or the kind of flaw. For a flawed problem, an answer that names the
     flaw or asks for clarification passes, and an answer that states a result fails. If the answer does both, or
     neither, the verdict is ``abstain``. For a vague request, no answer fails, because any answer may be acceptable.
 
-    ``detail["stance"]`` records the stance of every answer, with ``stance_rule``, the rule that decided, and
-    ``stance_confidence``; ``builders.analysis.epistemic`` computes rates from it.
-    If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the answer. If the text patterns
-    find no stance or find that the answer hedges, a ``sampler`` decides the stance.
+    ``detail`` records the ``stance`` of every answer, the rule that decided (``stance_rule``), and
+    ``stance_confidence``. If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the
+    answer. If the text patterns find no stance or find that the answer hedges, a ``sampler`` decides the stance.
     """
 
     name = "posed"
@@ -61,7 +60,10 @@ class PosedVerifier:
         return verified_by(self.well_posed, query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the calls of ``well_posed``, and the calls for stances and refusals that no pattern decides."""
+        """Return the planned calls of ``well_posed``, and the calls for stances and refusals.
+
+        A stance or a refusal needs a call only if the patterns do not decide it.
+        """
         own = [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
         others = (self.well_posed, self.refusals)
         return [*own, *(calls for other in others for calls in planned_calls(other, query, candidates))]
@@ -98,7 +100,7 @@ class PosedVerifier:
 
 
 def _reading(query: Query, candidate: Candidate) -> Reading:
-    """Return the stance of an answer. If it ends with tool calls, the stance is ``calls``."""
+    """Return the stance of an answer. An answer that ends with tool calls has the stance ``calls``."""
     if candidate.messages and candidate.messages[-1].get("tool_calls"):
         return Reading("calls", "call")
     return read_stance(candidate.text, str(query.metadata.get("symbol") or ""), query.text, query.tools)
@@ -112,5 +114,5 @@ def _answers(reading: Reading, query: Query, candidate: Candidate) -> bool:
 
 
 def _is_unsure(reading: Reading, posed: str) -> bool:
-    """Return whether the patterns cannot decide the stance, so that a ``sampler`` is asked if there is one."""
+    """Return whether the patterns cannot decide the stance. In this case, a ``sampler`` is asked."""
     return reading.stance in ("hedges", "silent") or (posed != "well" and reading.rule == "statement")

@@ -93,13 +93,13 @@ def answer_of(text: str) -> tuple[str, bool]:
 
 
 class StaleTaskError(RuntimeError):
-    """Raised if the installed library makes a different question or answer from the seed of the query."""
+    """Raised if the library makes another task from the query's seed, so the question or the answer does not fit."""
 
 
 def score_in_worker(check: JsonObject, answer: str) -> float:
     """Return the score of ``answer``, from 0 to 1. Runs in a worker process.
 
-    Raises ``StaleTaskError`` if the installed library makes another task from the seed of the query.
+    Raises ``StaleTaskError`` if the seed gives another question or answer in the installed version of the library.
     """
     tasks = task_of(str(check["task"]), int(check["seed"]), json.dumps(check.get("settings") or {}, sort_keys=True))
     entry = tasks[int(check["index"])]

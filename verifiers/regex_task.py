@@ -116,7 +116,7 @@ def _read_pattern(part: str) -> tuple[str, str]:
 def _earlier_patterns(text: str) -> list[tuple[str, str]]:
     """Return the patterns in the answer, without the last pattern.
 
-    The last pattern may only explain a part of an earlier pattern, which is then the real answer.
+    One of these patterns may be the real answer, if the last pattern only explains a part of it.
     """
     parts = dict.fromkeys(
         _read_pattern(part) for part in FENCE.findall(text) + [part for _, part in INLINE.findall(text)]

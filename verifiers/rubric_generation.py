@@ -63,7 +63,10 @@ class Tried:
 
     @property
     def gain(self) -> float:
-        """The share of good answers that satisfy the criterion, minus that of bad ones. None means not satisfied."""
+        """The share of good answers that satisfy the criterion, minus the share of bad answers.
+
+        None means not satisfied.
+        """
         return sum(map(bool, self.good)) / len(self.good) - sum(map(bool, self.bad)) / len(self.bad)
 
 
@@ -102,7 +105,10 @@ def selected(tried: Sequence[Tried], most: int) -> list[Tried]:
 
 
 def agreement(kept: Sequence[Tried]) -> float:
-    """Return the share of (good, bad) pairs in which the good answer satisfies more of the weights; a tie counts ½."""
+    """Return the share of (good, bad) pairs in which the good answer has the higher score; a tie counts ½.
+
+    The score of an answer is the share of the weights whose criteria it satisfies.
+    """
     if not kept:
         return 0.5
     criteria = [one.criterion for one in kept]

@@ -41,8 +41,9 @@ class RubricGrader:
 
     The rubric of a query is ``rubric`` in its metadata, or else its entry in ``file``, or else ``criteria``. ``file``
     has JSON lines with ``query_id`` and ``criteria``, as ``bestofn rubrics`` writes them. The judge gets at most
-    ``per_request`` criteria per request, and sees the reference answer if ``use_reference`` is set. A criterion is
-    unknown if the judge cannot tell or its reply cannot be read. An unknown criterion is never satisfied.
+    ``per_request`` criteria per request, and sees the reference answer if ``use_reference`` is set. If the judge cannot
+    decide about a criterion, or its reply cannot be read, it is unknown whether the criterion is satisfied. The answer
+    gets no weight for such a criterion.
     """
 
     def __init__(

@@ -82,9 +82,9 @@ class RubricVerifier:
 
 
 def detail_of(grade: Grade) -> JsonObject:
-    """Return the entries of a verdict's ``detail``: each criterion with its state, and the satisfied share of weights.
+    """Return the entries of ``detail``: whether each criterion is satisfied, and the satisfied share of the weights.
 
-    Unknown criteria count as not satisfied.
+    Unknown criteria do not count towards the share.
     """
     held = grade.fulfilment
     states = [{"text": one.text, "satisfied": state} for one, state in zip(held.criteria, held.states, strict=True)]

@@ -112,7 +112,7 @@ def shell_task(
 
 
 def expected_of(query: Query) -> Expected | None:
-    """Return the shell task of ``query``; None if it has none, or one that cannot be read."""
+    """Return the shell task of ``query``; None if the query has no shell task, or if the task cannot be read."""
     check = (query.reference.checks or {}).get("shell")
     if not isinstance(check, Mapping):
         return None

@@ -49,7 +49,8 @@ def defaults_of(function: JsonObject | None) -> dict[str, object]:
 def examine(tool_call: JsonObject, tools: Sequence[Tool], *, strict: bool = True) -> MadeCall:
     """Check one call against the declared ``tools``. ``strict`` rejects arguments that the schema does not define.
 
-    If ``tools`` is empty, the call must only be readable. If a declared schema is invalid, all arguments are accepted.
+    If ``tools`` is empty, every call that can be parsed is valid. If a declared schema is invalid, all arguments are
+    accepted.
     """
     name = call_name(tool_call)
     try:

@@ -57,8 +57,8 @@ def equal_values(expected: object, made: object, *, lenient: bool = False, unord
 def among(allowed: Sequence[object], made: object, *, lenient: bool = False, unordered: bool = False) -> bool:
     """Return whether ``made`` equals one of the ``allowed`` values.
 
-    If every value of an allowed object is a list, the lists contain the allowed values per key. For example, ``{"unit":
-    ["C", "celsius"]}`` allows ``{"unit": "C"}``.
+    If every value of an allowed object is a list, each list contains the allowed values of its key. For example,
+    ``{"unit": ["C", "celsius"]}`` allows ``{"unit": "C"}``.
     """
     return any(_possible(value, made, lenient=lenient, unordered=unordered) for value in allowed)
 

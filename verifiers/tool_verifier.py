@@ -45,7 +45,7 @@ class ToolVerifier:
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. Without a trusted
     reference, the verdict is ``fail`` if the answer has an invalid call, otherwise ``abstain``. A call is invalid if no
-    declared tool accepts it. With ``invalid="abstain"``, the verdict is ``abstain`` in both cases.
+    declared tool accepts it. With ``invalid="abstain"``, an invalid call also gives ``abstain``.
 
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
     recall of the calls.
@@ -124,8 +124,8 @@ class ToolVerifier:
     ) -> Matching:
         """Match ``calls`` with the expected calls.
 
-        In a recorded dialogue, calls that the model corrected later are left out if all other calls then match. A
-        corrected call never counts as an extra call.
+        In a recorded dialogue, a call that the model corrected later never counts as an extra call. If the match is
+        complete without the corrected calls, they are left out.
         """
         matching = match(expected, calls, tools, order=self.order, lenient=self.lenient)
         if not matching.extra or len(calls) != len(candidate.tool_calls):

@@ -107,9 +107,9 @@ def decision_of(query: Query, candidate: Candidate, expected: Expected) -> tuple
 
 
 def doubt_about_calls(query: Query, candidate: Candidate, expected: Expected) -> str:
-    """Return the reason why the text may contain a call that decides the verdict; "" if there is none.
+    """Return why the text may contain a tool call that could not be read as one; "" if there is no such text.
 
-    A call that the text only quotes counts as a possible call only if a call is expected.
+    A call in a quotation is reported only if a call is expected.
     """
     if candidate.tool_calls:
         return ""

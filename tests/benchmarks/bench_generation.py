@@ -1,9 +1,9 @@
-"""Compare the generation engine with a bare aiohttp client, on the same mock server, alternating in one run.
+"""Compares the generation engine with a bare aiohttp client, on the same mock server, in turn.
 
     python tests/benchmarks/bench_generation.py [--prompts 2000] [--rounds 2] [--only native,single,tail]
 
-The server is ``scripts/speed_server.py``. The bare client is ``../shared/bench/bare_client.py`` next to the project if it
-exists, otherwise the same loop in this file. Prints completions per second, CPU seconds and peak memory of both, and
+The server is ``scripts/speed_server.py``. The bare client is ``../shared/bench/bare_client.py`` next to the project if
+it exists, otherwise the same loop in this file. Prints completions per second, CPU seconds and peak memory of both, and
 the engine's rate as a share of the bare client's. On a shared machine only the shares are meaningful.
 """
 

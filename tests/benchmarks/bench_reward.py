@@ -1,10 +1,10 @@
-"""``SequenceScorer`` (shared prompts, planned batches) compared with a plain padded loop, interleaved in one run.
+"""Compares ``SequenceScorer`` (shared prompts, planned batches) with a plain padded loop, in turn.
 
     python tests/benchmarks/bench_reward.py [tiny|100m|all] [--rounds N] [--threads N]
 
-The prompts have 1,000 tokens, and each has 8 answers of 20 to 200 tokens. The plain loop scores each query as one padded
-batch of 8. Prints the ratio of the median times, the largest difference of scores, and the share of padding if few
-answers are much longer than the others.
+The prompts have 1,000 tokens, and each has 8 answers of 20 to 200 tokens. The plain loop scores each query as one
+padded batch of 8. Prints the ratio of the median times, the largest difference of scores, and the share of padding in
+the batches of 2,000 answers of which few are much longer than the others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def group(draw: random.Random, prompt: int = 1_000, n: int = 8) -> list[list[int
 
 
 def plain(model: Any, siblings: list[list[int]]) -> list[float]:
-    """Return the scores of the answers to one query, which are computed as one padded batch with an attention mask."""
+    """Score the answers to one query as one padded batch with an attention mask. Return the scores."""
     import torch
 
     width = max(map(len, siblings))

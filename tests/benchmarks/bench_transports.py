@@ -1,9 +1,10 @@
-"""Compare the transports of the engine with bare clients, on the same mock server, alternating in one run.
+"""Compares the transports of the engine with bare clients, on the same mock server, in turn.
 
     python tests/benchmarks/bench_transports.py [--prompts 1000] [--rounds 3] [--in-flight 64,256]
 
 The clients are aiohttp, the official OpenAI client with httpx2 and with its aiohttp backend, and the engine with
-``transport=direct`` and ``transport=sdk``. Prints the median of the rounds; on a shared machine only the shares are meaningful.
+``transport=direct`` and ``transport=sdk``. Prints the median of the rounds. On a shared machine only the shares are
+meaningful.
 """
 
 from __future__ import annotations

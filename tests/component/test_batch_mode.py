@@ -308,7 +308,10 @@ def others_asked(tmp_path, provider, first: int = 6) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "online"])
 def test_what_is_done_is_kept_before_anything_else_is_asked(tmp_path, mode: str) -> None:
-    """A run stores the replies of finished batch jobs before it sends requests, even if it needs no reply of these jobs."""
+    """Before a run sends requests, it stores the replies of finished batch jobs.
+
+    It also stores replies that it does not need.
+    """
     double = OpenAIDouble(polls=10**6)
 
     def answer(sent: Sent) -> Answer:

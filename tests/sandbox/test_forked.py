@@ -1,4 +1,4 @@
-"""A worker can be a forked copy of its parent: it answers calls, ignores the parent's signals, and ends with the parent."""
+"""A worker can be a fork of its parent. It answers calls, ignores the parent's signals, and ends with the parent."""
 
 from __future__ import annotations
 

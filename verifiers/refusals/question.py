@@ -80,10 +80,11 @@ _MOST = 4_000  # number of characters of a question that are read at each end
 class Asked:
     """The kinds of answer that a question asks for.
 
-    ``writing``: a message or fiction, in which "I" is not the model. ``reworking``: another form of a text in the
-    question. ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why something is
-    so. ``loaded``: reasons for a claim about what should be. ``negated``: this claim contains a negation or a ban.
-    ``stems``: the first five letters of each word of the question; empty if the question is not known.
+    ``writing``: a message or fiction, in which "I" is not the model. ``reworking``: a text from the question in another
+    form. ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why something is so.
+    ``loaded``: reasons for a claim about what should be. ``negated``: the claim of a loaded question contains a
+    negation or a ban. ``stems``: the first five letters of each word of the question; empty if the question is not
+    known.
     """
 
     writing: bool = False

@@ -57,8 +57,8 @@ class Case:
 def case_of(references: Sequence[Reference], asked: Question, written: str) -> Case:
     """Return the case of an answer. ``written`` is the output of ``plain``.
 
-    In an answer of a few words, words of the question count as part of the answer ("Ann or Bob?"). In a longer answer,
-    they do not.
+    In a short answer, no word is ignored as a repetition of the question: "Ann" may answer "Ann or Bob?". In a longer
+    answer, words of the question are ignored.
     """
     words = tokens(written)
     if len(words) <= BARE:

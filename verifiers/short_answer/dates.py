@@ -51,8 +51,8 @@ _WHOLE = regex(
 class Date:
     """A date or a period: its ``first`` and ``last`` day. ``start`` and ``end`` are its position in the text.
 
-    Days are numbers. Each month has 31, so each year has 372. A date without a year has ``year=False``; its days count
-    from the beginning of a year.
+    A day is a number: every month has 31 days and every year 372. A date without a year has ``year=False``; its days
+    are counted from the beginning of a year.
     """
 
     first: int

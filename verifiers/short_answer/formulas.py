@@ -27,10 +27,10 @@ MOST_LENGTH = 60
 
 @lru_cache(maxsize=4096)
 def formula(text: str) -> str | None:
-    """Return a chemical formula in one spelling, or None if the text is not a formula.
+    """Return a chemical formula in normal form, or None if the text is not a formula.
 
-    With two or more element symbols, a formula also has a digit, a charge or a symbol of two letters (``NaCl``).
-    Capitals alone (``CBS``) are not a formula. For one element, only molecules and ions (``O2``, ``Na+``) are formulas.
+    A formula of several elements also has a digit, a charge or a symbol of two letters (``NaCl``), so ``CBS`` is not a
+    formula. For one element, only molecules and ions (``O2``, ``Na+``) are formulas.
     """
     text = text.strip()
     if len(text) > MOST_LENGTH or (" " in text and "\\" not in text):

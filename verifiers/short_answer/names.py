@@ -49,11 +49,13 @@ def _append(found: list[tuple[Token, ...]], current: list[Token], question: Ques
 def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
     """Return whether two names may belong to the same person.
 
-    The last names must be equal. The first names must be equal, or one must be the initial of the other. The same holds
-    for the middle names in order, of which the last may be missing. ``R. J. Mitchell`` agrees with ``Reginald
-    Mitchell``, and ``George W. Bush`` does not agree with ``George H. W. Bush``. The first words of the reference may
-    be missing if two words remain: ``Elizabeth Patterson`` agrees with ``Mary Elizabeth Patterson``. A reference such
-    as ``Malcolm & Donald Campbell`` means two persons, and agrees with no name.
+    - The last names must be equal.
+    - Each first or middle name must equal the name at the same place, or one must be the initial of the other. Middle
+      names at the end may be missing. ``R. J. Mitchell`` agrees with ``Reginald Mitchell``, and ``George W. Bush`` does
+      not agree with ``George H. W. Bush``.
+    - The first words of the reference may be missing if two words remain: ``Elizabeth Patterson`` agrees with
+      ``Mary Elizabeth Patterson``.
+    - A reference such as ``Malcolm & Donald Campbell`` means two persons, and agrees with no name.
     """
     ours = without_titles(reference)
     theirs = without_titles([word.form for word in name])

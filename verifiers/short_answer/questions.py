@@ -54,9 +54,10 @@ _ANY_ORDER = regex(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 class Question:
     """What a question asks for.
 
-    ``words``: the normal forms of its words. ``several``: the number of things that it asks for; 2 if it asks for
-    several things without a number. ``ordered``: whether the order of these things counts. ``options``: the words
-    before and after "or" ("a fish or a mammal"), or (). ``has_number``: whether it states a number other than one.
+    ``words``: the normal forms of the question's words. ``several``: how many things the question asks for; 2 if it
+    asks for several things without a number. ``ordered``: whether the order of these things counts. ``options``: the
+    words before and after "or" ("a fish or a mammal"), or (). ``has_number``: whether the question contains a number
+    except one.
     """
 
     kind: Kind

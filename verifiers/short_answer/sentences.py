@@ -157,9 +157,12 @@ _PREAMBLE = regex(
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of a text, as positions of characters. ``question`` are the normal forms of the question's words.
+    """The sentences of a text, and which words the text asserts or denies.
 
-    A negation does not count if it is in quotation marks or a word of the question ("Billy Don't Be a Hero").
+    ``question``: the words of the question, normalised.
+
+    A negation is ignored in quotation marks. It is also ignored if it is a word of the question ("Billy Don't Be a
+    Hero").
     """
 
     text: str
@@ -177,9 +180,9 @@ class Sentences:
 
     @cached_property
     def _own_words(self) -> str:
-        """The text without titles in quotation marks and without sequences of words from the question.
+        """The text with blanks in place of quoted titles and of sequences of words from the question.
 
-        Blanks replace these words. The title "Fool If You Think It's Over" does not suppose or report anything.
+        For example, the title "Fool If You Think It's Over" must not count as a supposition.
         """
         text = _TITLE.sub(lambda title: _WORD.sub(_blanks, title[0]), self.text)
         words = [(match, form_of(match[0]) in self.question) for match in _WORD.finditer(text)]

@@ -96,7 +96,7 @@ def mentioned(case: Case) -> Finding | None:
 def _is_longer_name(case: Case, mention: Mention) -> bool:
     """Return whether the mention is a part of another name: ``Rocky`` in ``Rocky II``, ``Guinea`` in ``New Guinea``.
 
-    For a person, the next word also counts if it has a capital: ``Martin Luther`` in ``Martin Luther King``.
+    The name of a person goes on if the next word has a capital: ``Martin Luther`` in ``Martin Luther King``.
     """
     before = [
         token for token in case.text.tokens if mention.start - 12 < token.start and token.end == mention.start - 1
@@ -138,8 +138,8 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
 def is_contested(case: Case, position: int, other: int) -> bool:
     """Return whether the clause at ``other`` repeats more words of the question than the clause at ``position``.
 
-    Both must be clauses of one sentence. In "X is large, but the capital is Y", the second clause answers a question
-    about the capital. A pronoun counts half, because it repeats the subject.
+    False unless the clauses are two clauses of one sentence. In "X is large, but the capital is Y", the second clause
+    answers a question about the capital. A pronoun counts half, because it repeats the subject.
     """
     number = case.sentences.number(position)
     if case.sentences.number(other) != number or case.sentences.status(other, other) != "asserted":
@@ -160,7 +160,10 @@ def _repeats(case: Case, start: int, end: int) -> float:
 
 
 def _lacks_parts(case: Case, found: Sequence[Mention]) -> bool:
-    """Return whether the answer lacks some of the several things that the question asks for and the references name."""
+    """Return whether the question asks for several things and the answer gives fewer.
+
+    False if the references name fewer things than the question asks for.
+    """
     wanted = case.question.several
     if wanted == 1 or _different_things(case.references) < wanted:
         return False
@@ -285,7 +288,7 @@ def another_numeral(case: Case) -> Finding | None:
 
 
 def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) -> str:
-    """Return the number at ``place`` if ``given`` contains ``spelling`` with any number there; otherwise ""."""
+    """Return the number that ``given`` has at ``place`` of ``spelling``, if all other words agree; otherwise ""."""
     for at in range(len(given) - len(spelling) + 1):
         part = given[at : at + len(spelling)]
         if part[place].isdigit() and all(i == place or part[i] == form for i, form in enumerate(spelling)):
@@ -296,8 +299,8 @@ def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) 
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 
-    If there are few references, and neither the answer nor a reference is a name, the rule does not apply. In this case
-    the answer may be a reference in other words.
+    A short text without a name fails only if a reference is a name, or if there are many references (``MANY``).
+    Otherwise it may be a paraphrase of the reference.
     """
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]
@@ -320,11 +323,10 @@ def another(case: Case) -> Finding | None:
 
 
 def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
-    """Return whether the answer may be another name of the place that the reference names.
+    """Return whether the answer and the reference may be two names of the same place.
 
-    This is possible if the name in the reference and the name in the answer have one word each. It is not possible if
-    the reference is a known thing, or if there are many accepted answers. Then all usual names of the place are among
-    the accepted answers.
+    This is possible if each name has only one word. It is not possible for a known thing or with many accepted answers
+    (``MANY``), because then the accepted answers contain all usual names.
     """
     if case.question.kind != "place" or len(case.references) >= MANY or any(map(is_known, case.references)):
         return False
@@ -337,7 +339,7 @@ def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
 
 
 def _is_symbol(text: str) -> bool:
-    """Return whether an answer is a chemical symbol or formula, which may mean a reference that is a name."""
+    """Return whether an answer is a chemical symbol or formula. It may mean the same as a name in the reference."""
     bare = text.strip(" .\n")
     return _SYMBOL.fullmatch(bare) is not None or (any(map(str.isdigit, bare)) and formula(bare) is not None)
 

@@ -15,8 +15,8 @@ TOO_DEEP = "the answer is nested too deeply"
 class Finding:
     """The result of a check. ``path`` is a JSON pointer to the violation.
 
-    ``step`` is the first step that failed, or ``kept`` if none failed. The step ``specification`` means that the check
-    decides nothing: the fault is in the schema, or the answer exceeds a limit of its reader.
+    ``step`` is the first step that failed, or ``kept`` if none failed. If ``step`` is ``specification``, the answer
+    cannot be judged: the schema is not usable, or the answer exceeds a limit of the parser.
     """
 
     step: Step

@@ -1,6 +1,6 @@
 """Reads JSON, YAML, TOML and CSV as plain data. Input with two meanings, such as a repeated key, is an error.
 
-A reader never guesses: what exceeds its limits raises ``UnreadableError``, because the answer may be right.
+If the text exceeds a limit, a reader raises ``UnreadableError``, because the answer may be right.
 """
 
 from __future__ import annotations

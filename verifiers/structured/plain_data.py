@@ -1,4 +1,4 @@
-"""Converts the values of parsers to data that JSON can represent. What JSON cannot represent is not judged."""
+"""Converts the values of parsers to data that JSON can represent. An answer with other values is not judged."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class StructuredVerifier:
     ``workers``     worker processes for checks that may take long. If None, these checks give ``abstain``.
     ``timeout_s``   time limit for one answer in a worker, in seconds. After it, the verdict is ``abstain``.
     ``formats``     whether to check ``format`` of JSON Schema too. The check of a query may set another value.
-    ``max_length``  maximum length of an answer in characters. On a longer one, the verdict is ``abstain``.
+    ``max_length``  maximum length of an answer in characters. If an answer is longer, the verdict is ``abstain``.
     """
 
     name = "structured"
@@ -60,7 +60,10 @@ class StructuredVerifier:
         return calibrated(Verdict(outcome, 0.0, _explain(finding, format), self.name, detail, seconds))
 
     def _specification(self, query: Query) -> Mapping[str, Any] | None:
-        """Return the check ``structured`` of ``query``; None if it cannot be read. A bare schema is also a check."""
+        """Return the check ``structured`` of ``query``; None if it cannot be read.
+
+        If the value is only a JSON Schema, return ``{"schema": value}``.
+        """
         value = _decoded((query.reference.checks or {}).get("structured"))
         if not isinstance(value, Mapping):
             return None

@@ -1,7 +1,8 @@
 """Reads YAML as plain data, once by the rules of YAML 1.1 and once by those of YAML 1.2.
 
-The versions differ: ``no``, ``on``, ``12:30``, ``1_000`` and ``010`` are a truth value or another number in YAML 1.1,
-and ``1e3`` is a number only in YAML 1.2. An answer does not say which version it uses.
+The same text may have different values. In YAML 1.1, ``no`` and ``on`` are truth values, and ``12:30``, ``1_000`` and
+``010`` are other numbers than in YAML 1.2. Only in YAML 1.2, ``1e3`` is a number. An answer does not say which version
+it uses.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _CoreLoader.add_constructor(f"{_TAG}int", _CoreLoader.construct_core_integer)
 def yaml_readings(text: str) -> list[object]:
     """Return the data of ``text``: one value, or two if YAML 1.1 and YAML 1.2 differ.
 
-    Raises ``SyntaxProblemError`` if the text is not YAML, and ``UnreadableError`` if JSON has no equal data.
+    Raises ``SyntaxProblemError`` if the text is not YAML, and ``UnreadableError`` if JSON cannot represent the data.
     """
     first, second = (_read(text, loader) for loader in (_Loader, _CoreLoader))
     return [first] if repr(first) == repr(second) else [first, second]

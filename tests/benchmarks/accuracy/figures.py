@@ -21,8 +21,8 @@ class Decision:
     """The decision of a verifier. ``said`` is None if the answer is undecided.
 
     ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none. ``rule`` is the
-    rule that decided. ``table`` is the part of ``verifiers/calibration.json`` with the confidence of this rule; "" if
-    there is none. ``outcome`` is the outcome in this table if it differs from ``said``, otherwise "".
+    rule that decided. ``table`` names the part of ``verifiers/calibration.json`` with the confidence of this rule; ""
+    if there is none. ``outcome`` is the key of the outcome in this part; "" if the key is ``said``.
     """
 
     said: str | None

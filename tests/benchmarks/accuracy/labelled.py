@@ -24,7 +24,7 @@ class Case:
     """One labelled answer.
 
     ``label`` is the decision that agrees with the label, such as ``pass`` or ``fail``; None if the row is not scored.
-    ``groups`` names the groups of rows that this row counts in, in addition to its set. ``row`` has the fields of the file.
+    ``groups`` names further groups in whose figures the row counts. ``row`` has the fields of the file.
     """
 
     query: Query

@@ -23,7 +23,8 @@ IN_PROCESS = "verifier.domains.math.workers=null"
 class MathVerify:
     """Math-Verify as its documentation uses it: on the full text, and with letters if the problem has options.
 
-    ``in_process`` is the verifier that is compared with Math-Verify for speed. ``seconds`` are its times.
+    ``in_process`` is the verifier that is compared with Math-Verify for speed. ``seconds`` are the times of
+    ``in_process``, one per answer. ``results`` has the times of Math-Verify.
     """
 
     in_process: Verifier

@@ -208,7 +208,10 @@ class Measurement:
 
 @asynccontextmanager
 async def opened(words: Sequence[str]) -> AsyncIterator[Verifier]:
-    """Yield the verifier that ``words`` configure. It and everything that it uses are open inside the block."""
+    """Yield the verifier that ``words`` configure.
+
+    The verifier and all objects that it uses are open inside the block.
+    """
     config = compose(words)
     async with AsyncExitStack() as stack:
         journal = Journal(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "journal.sqlite")

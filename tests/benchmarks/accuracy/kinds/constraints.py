@@ -50,7 +50,7 @@ def case(row: LabelledRow) -> Case:
 
 
 def uncontested(result: Result) -> tuple[str, ...]:
-    """Return the further groups in which the result counts; () if it is a pass in a contested row."""
+    """Return the groups of uncontested rows in which the result counts; () if it is a pass in a contested row."""
     if result.case.row["contested"] and result.decision.said == "pass":
         return ()
     return ("UNCONTESTED", *(f"UNCONTESTED {group}" for group in result.case.groups))

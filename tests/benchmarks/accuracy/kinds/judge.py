@@ -62,7 +62,7 @@ def biases(results: Sequence[Result]) -> list[str]:
 
 
 def comparison(result: Result) -> Comparison:
-    """Return the winners in both orders with the label and the lengths, as ``judge_report`` expects them."""
+    """Return the winner of each order, the label and the lengths as a ``Comparison``, for ``judge_report``."""
     orders, case = result.verdict.detail, result.case
     return Comparison(
         orders.get("first_order"),
