@@ -1,4 +1,4 @@
-"""Combines the verdicts of several verifiers about one answer. ``by_split`` chooses them for each query."""
+"""Combines the verdicts of several verifiers about one answer. ``by_split`` chooses the verifiers of a query."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ def combine(
 
 
 def _confidence(outcome: Outcome, verdicts: Sequence[Verdict]) -> float:
-    """Return the product of the confidences for a ``pass``, the highest one for a ``fail``, otherwise 0."""
+    """Return the confidence of the combined verdict: for a pass, the product of the confidences of all passing parts.
+
+    For a fail, it is the highest confidence of the failing parts. For other outcomes, it is 0.
+    """
     deciding = [verdict.confidence for verdict in verdicts if verdict.outcome == outcome]
     if outcome == "pass":
         return math.prod(deciding)

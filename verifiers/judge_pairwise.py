@@ -61,7 +61,7 @@ class PairwiseJudge:
         return Preference(a_first, _SWAPPED[b_first] if b_first else None, reasoning)
 
     async def _winner(self, question: str, first: str, second: str) -> tuple[Side | None, str]:
-        """Return the winner by position and the reasoning, or None and the reason why the reply cannot be read."""
+        """Return the winner by position, and the reasoning. If the reply cannot be read, return None and the reason."""
         material = fenced(question=question, answer_A=first, answer_B=second)
         instruction = with_rubric(prompt(self.prompt).text, self.rubric)
         request = judge_request(SYSTEM, material, instruction, SCHEMA, max_tokens=self.max_tokens)

@@ -25,10 +25,12 @@ class Judge:
     ``prompt`` is a name in ``verifiers/prompts`` (``math``, ``code``, ``tools``, ``reference``, ``appropriate``), the
     path of your own ``.md`` or ``.txt`` file, or ``auto``. With ``auto``, the split and the reference of the query
     determine the prompt. ``rubric`` is appended to the prompt. ``use_reference=False`` hides references that are not
-    trusted. The majority of ``samples`` replies decides. The confidence of the verdict is the mean confidence of the
-    majority, multiplied by its share of the readable replies. The verdict is ``abstain`` if the votes are tied or the
-    model cannot decide. The verdict is ``error`` if no reply can be read. The journal stores the
-    replies, so the same request is never paid for twice.
+    trusted.
+
+    The majority of ``samples`` replies decides. The confidence of the verdict is the mean confidence of the majority,
+    multiplied by the majority's share of the readable replies. The verdict is ``abstain`` if the votes are tied or the
+    model cannot decide, and ``error`` if no reply can be read. The journal stores the replies, so the same request is
+    never paid for twice.
     """
 
     name = "judge"

@@ -1,4 +1,4 @@
-"""Judges programs with tests that are source code, which have the kinds ``asserts`` and ``check``."""
+"""Judges programs with tests of the kinds ``asserts`` and ``check``, which are source code."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def with_tests(program: Program, tests: CodeTests) -> Program:
 def _with_calls(tests: CodeTests) -> tuple[tuple[str, ...], str]:
     """Return the source of each case and the entry point, as the driver expects them.
 
-    If the entry point is a name, the driver calls ``check`` with this function of the program. If it is another
-    expression, for example ``Solution().two_sum``, the call of ``check`` is added to the source.
+    The driver calls ``check`` with the function that the entry point names. If the entry point is an expression such as
+    ``Solution().two_sum``, a call of ``check`` is added to the source instead, and the returned entry point is "".
     """
     sources = tuple(str(case["source"]) for case in tests.cases)
     entry = tests.entry_point.strip()

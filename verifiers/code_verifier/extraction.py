@@ -63,8 +63,8 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
     these names, the last block that looks like a program in ``language`` is chosen. Sample input and output, and
     commands that start a program, do not look like a program.
 
-    Parts of other blocks are put before the chosen block if it uses the names that they import or define. If there are
-    no code blocks, the program starts at the first line that looks like code.
+    Imports and definitions of other blocks are put before the chosen block if the chosen block uses their names. If
+    there are no code blocks, the program starts at the first line that looks like code.
     """
     asked = language
     language = "sql" if engine_of(language) else "javascript" if language == "typescript" else language
@@ -122,8 +122,7 @@ def _only_starts_programs(text: str) -> bool:
 def language_of(text: str, also: str = "") -> str:
     """Return the programming language with the most typical line beginnings in ``text``, or "" if there are none.
 
-    ``also`` is the only compiled language that is considered, because compiled languages have many line beginnings in
-    common.
+    Only the compiled language ``also`` is considered, because compiled languages have many line beginnings in common.
     """
     signs = {also: SIGNS[also], **_SIGNS} if also in SIGNS else _SIGNS
     votes = {

@@ -70,7 +70,7 @@ def visible_text(answer: str) -> str:
 
 
 def code_blocks(text: str) -> list[Block]:
-    """Return the code blocks of ``text`` that are not empty: fenced ones, or else those in tags such as ``<code>``.
+    """Return the code blocks of ``text`` that are not empty: the fenced blocks, or else the blocks in ``<code>`` tags.
 
     If a block is not code, such as a Markdown page, the code blocks inside it are returned instead.
     """
@@ -105,8 +105,8 @@ def fenced(text: str) -> list[Block]:
     """Return the fenced code blocks of ``text``, in order.
 
     A closing fence is at least as long as the opening fence. An unclosed block extends to the end of the text. An
-    opening fence inside a block does not start another block. A fence with the name of a language may open after other
-    text in its line. A fence may close at the end of a line of code.
+    opening fence inside a block does not start another block. Other text may precede an opening fence on its line if
+    the fence has the name of a language. Code may precede a closing fence on its line.
     """
     blocks: list[Block] = []
     opened: re.Match[str] | None = None

@@ -39,8 +39,8 @@ def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
     """Return the definitions that the chosen block needs from other blocks, followed by the chosen block.
 
     Earlier blocks are searched first, from the nearest to the first; then later blocks. An added part may use further
-    names, so the blocks are searched up to ``PASSES`` times. If another block defines the same name as the chosen
-    block, it is another version of the program, and nothing is taken from it.
+    names, so the blocks are searched up to ``PASSES`` times. A block that defines a name of the chosen block is
+    skipped, because it is another version of the program.
     """
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):

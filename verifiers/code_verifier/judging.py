@@ -32,8 +32,8 @@ async def judged(
 ) -> Tally:
     """Return ``judge(execution, ...)``. ``judge`` must be a top-level function, because a worker process may call it.
 
-    ``total`` is the number of tests. If the worker exceeds its limit of memory or processor time, the tally is that of
-    a failed program. If the worker ends for another reason, the tally has a ``problem``.
+    ``total`` is the number of tests. If the worker exceeds its limit of memory or processor time, no test has passed.
+    If the worker ends for another reason, the tally has a ``problem``.
     """
     if is_short(execution):
         return judge(execution, *given, **named)

@@ -25,7 +25,7 @@ _SHARE_AFTER_TIMEOUT = 0.7
 
 
 def applies(tests: CodeTests) -> bool:
-    """Return whether a plain run differs from the strict run. In compiled languages, both are the same."""
+    """Return whether a plain run differs from the strict run. It does not differ in compiled languages."""
     return tests.kind in _KINDS and tests.language not in NATIVE
 
 

@@ -95,8 +95,8 @@ def offered_names(tests: CodeTests, query: Query) -> frozenset[str]:
     """Return the names that the program may use without an import, because the harness or the prompt provides them.
 
     Tests of the kinds ``function`` and ``stdin``, and tests of a class ``Solution``, come from harnesses with a
-    prelude. The harnesses of HumanEval and MBPP have no prelude, so a missing import is an error of the program. Then
-    only the names in function headers of the prompt are offered, unless the prompt imports them.
+    prelude. The harnesses of HumanEval and MBPP have no prelude, so a missing import is an error of the program. For
+    their tests, only the names in function headers of the prompt are returned, unless the prompt imports them.
     """
     if tests.language != "python":
         return frozenset()

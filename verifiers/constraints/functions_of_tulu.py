@@ -50,8 +50,8 @@ FUNCTIONS: dict[str, tuple[str, dict[str, str]]] = {
 def from_function(row: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the id and the arguments of the constraint that a row of RLVR-IFeval describes.
 
-    Arguments that are null in the row do not belong to the function and are left out. For an unknown function, the id
-    is its name, so that the verifier reports it.
+    Only the arguments that belong to the function are returned. For an unknown function, the id is the name of the
+    function; the verifier reports it as an unknown constraint.
     """
     name = str(row["func_name"])
     constraint, arguments = FUNCTIONS.get(name, (name, {}))

@@ -108,7 +108,7 @@ def stairs(text: str) -> str:
 
 @constraint("format:quote_unquote")
 def quotes_explained(text: str) -> str:
-    """Return "" if text outside of quotation marks follows each quotation; otherwise the problem."""
+    """Return "" if each quotation is followed by text outside of quotation marks; otherwise the problem."""
     text = "".join(text.replace("'\"'", "").replace("“", '"').replace("”", '"').split())
     if '""' in text:
         return "a quotation follows another one directly"
@@ -192,9 +192,9 @@ def repeat_sentence(text: str) -> str:
 
 @constraint("repeat:repeat_span")
 def repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """Return "" if the response is the part of the request from ``n_start`` to ``n_end``; otherwise the problem.
+    """Return "" if the response is a part of the request; otherwise the problem. Case is ignored.
 
-    Both are positions of characters, and both characters are included.
+    The part begins with the character ``n_start`` of the request and ends with the character ``n_end``.
     """
     span = prompt_to_repeat[n_start : n_end + 1].strip()
     return unless(text.strip().lower() == span.lower(), f"the response is not {span!r:.200}")

@@ -87,7 +87,7 @@ def alphabet_of_sentences(text: str) -> str:
 def capitals_by_latitude(text: str) -> str:
     """Return "" if the response is the list ``CAPITALS``, separated by commas; otherwise the problem.
 
-    They are the European capitals north of 45 degrees, from north to south.
+    ``CAPITALS`` has the European capitals north of 45 degrees, from north to south.
     """
     listed = [part.strip() for part in _ascii(text).split(",") if part.strip()]
     return unless(listed == CAPITALS, f"{len(listed)} capitals; expected {', '.join(CAPITALS)}")

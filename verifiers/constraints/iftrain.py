@@ -137,7 +137,7 @@ def words_in_brackets(text: str) -> str:
 
 @constraint("detectable_format:sentence_hyphens")
 def sentences_with_hyphens(text: str) -> str:
-    """Return "" if the sentences are separated by hyphens, without spaces between them; otherwise the problem."""
+    """Return "" if the sentences are separated by hyphens without spaces; otherwise the problem."""
     spaced = re.search(r"[.!?][\"')\]]*\s+-?\S|[.!?]-\s", text.strip())
     joined = re.search(r"[.!?]-\S", text) or len(sentences(text)) < 2
     return unless(joined and not spaced, "the sentences are not separated by hyphens only")
@@ -178,10 +178,10 @@ def request_copied_often(text: str, prompt_to_repeat: str, N: int) -> str:
 
 @constraint("new:copy_span_idx")
 def span_copied(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """Return "" if the response is the part of the request from ``n_start`` to ``n_end``; otherwise the problem.
+    """Return "" if the response is a part of the request; otherwise the problem. Case is ignored.
 
-    Both are positions of characters. Raises ``UndecidedError`` if the result depends on whether the character at
-    ``n_end`` is included.
+    The part begins with the character ``n_start`` of the request and ends at ``n_end``. Raises ``UndecidedError`` if
+    the result depends on whether the character at ``n_end`` is included.
     """
     used = text.strip().lower()
     spans = {prompt_to_repeat[n_start:end].strip().lower() for end in (n_end, n_end + 1)}

@@ -133,9 +133,9 @@ def number_of_numbered_items(text: str, num_items: int) -> str:
 
 @constraint("ja:detectable_format:multiple_sections")
 def number_of_japanese_sections(text: str, section_spliter: str, num_sections: int) -> str:
-    """Return "" if the response has ``num_sections`` sections such as 第1章; otherwise the problem.
+    """Return "" if the response has at least ``num_sections`` section headings such as 第1章; otherwise the problem.
 
-    The number is in digits or in kanji.
+    ``section_spliter`` is the text after the number (章). The number of a heading is in digits or in kanji.
     """
     found = re.findall(rf"[0-9０-９一二三四五六七八九十百]\s?{re.escape(section_spliter)}", text)
     return compare(len(found), "at least", num_sections, f"sections with {section_spliter!r} and a number")
@@ -159,8 +159,8 @@ def first_word_of_japanese_paragraph(text: str, num_paragraphs: int, nth_paragra
 def nominal_endings(text: str, count: int) -> str:
     """Return "" if at least ``count`` sentences end with a noun; otherwise the problem.
 
-    A sentence that ends with kanji or katakana ends with a noun. Raises ``UndecidedError`` if sentences that end with
-    hiragana could make the difference.
+    A sentence that ends with kanji or katakana ends with a noun. Raises ``UndecidedError`` if the result depends on
+    sentences that end with hiragana.
     """
     parts = [part.strip(' 」』）)"*') for part in SENTENCE_END.split(text)]
     ends = [part[-1] for part in parts if part]

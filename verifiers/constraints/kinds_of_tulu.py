@@ -1,8 +1,8 @@
-"""Converts the constraints of Tülu 3's persona prompts, whose arguments only the prompts state.
+"""Reads the constraints of Tülu 3's persona prompts. Their arguments are only in the text of the prompts.
 
-The rows have names such as ``length constraints:number of words`` and no arguments. A count is read only if the prompt
-has one number with the unit, and no limit per part. Otherwise the constraint gets no arguments, and the verdict is
-``abstain``.
+A row has a name such as ``length constraints:number of words`` and no arguments. A count is read from the prompt if
+exactly one number with the unit occurs, and no limit per part of the response. Otherwise the constraint gets no
+arguments, and the verdict is ``abstain``.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ def _bounds(found: re.Match[str], constraint: str) -> JsonObject:
 
 
 def _is_part(prompt: str, found: re.Match[str]) -> bool:
-    """Return whether the number ``found`` may be no limit on the whole response.
+    """Return whether the number ``found`` is perhaps not a limit on the whole response.
 
-    It may be vague ("about 100"), or its sentence may be about only a part of the response.
+    The number may be vague ("about 100"), or its sentence may be about only a part of the response.
     """
     begin = max(prompt.rfind(mark, 0, found.start()) for mark in ".!?\n;") + 1
     end = min((at for at in (prompt.find(mark, found.end()) for mark in ".!?\n;") if at >= 0), default=len(prompt))

@@ -55,7 +55,7 @@ def written_in(text: str, language: str) -> str:
 
 
 def not_in_other_language(text: str, language: str) -> str:
-    """Return why ``text`` is in another language than ``language``; "" if it is not, or if that cannot be detected."""
+    """Return the problem if ``text`` is clearly in another language than ``language``; otherwise ""."""
     return unless(language_of(text) in ("", language), f"the response is not in the language {language!r}")
 
 

@@ -25,7 +25,7 @@ RELATIONS: dict[str, Callable[[float, float], bool]] = {
 
 
 def compare(count: int, relation: str, bound: float, unit: str) -> str:
-    """Return why ``count`` does not satisfy ``relation`` to ``bound``, such as "at least 3"; "" if it does.
+    """Return the problem if ``count`` breaks a limit such as "at least" (``relation``) 3 (``bound``); otherwise "".
 
     Raises ``ValueError`` if the relation is unknown.
     """

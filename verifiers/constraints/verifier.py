@@ -37,8 +37,8 @@ class Finding:
 class ConstraintsVerifier:
     """Verifies that a response keeps all constraints in ``reference.checks["constraints"]``.
 
-    ``mode``        ``strict`` reads the response as it is. ``loose`` also accepts a constraint that the response keeps
-                    without its first line, its last line, both, or its asterisks (IFEval).
+    ``mode``        ``strict`` reads the response as it is. ``loose`` also reads the response without its first line,
+                    without its last line, without both lines, and without asterisks (IFEval). One match is enough.
     ``max_length``  maximum length of a response in characters; longer responses are not verified.
     ``workers``     worker processes for long responses. If None, the verdict on a long response is ``abstain``.
     ``timeout_s``   time limit for one long response in a worker, in seconds. After it, the verdict is ``abstain``.
@@ -170,7 +170,10 @@ def explain(findings: Sequence[Finding]) -> str:
 
 
 def detail_of(findings: Sequence[Finding]) -> dict[str, object]:
-    """Return the entries of a verdict's ``detail``. ``rule`` is the kind that decided, for calibration."""
+    """Return the entries of a verdict's ``detail``.
+
+    ``rule`` is the id of the constraint that decided, for calibration; "several" if there are several such ids.
+    """
     value = {"fail": False, "abstain": None, "pass": True}[outcome_of(findings)]
     deciding = sorted({finding.id for finding in findings if finding.kept is value})
     return {

@@ -52,8 +52,8 @@ def hashed(text: str) -> Answer | None:
 def announced(text: str, other_cases: bool = True) -> Answer | None:
     """Return the answer after the last "the answer is" or similar phrase; None if there is none.
 
-    An answer that the writer doubts, denies, asks or reports does not count. An answer for another case ("if …", "some
-    students think …") counts only if there is no other answer. With ``other_cases=False``, it never counts.
+    An answer that the writer doubts, denies, asks or reports does not count. With ``other_cases=True``, an answer for
+    another case ("if …", "some students think …") is used if there is no other answer.
     """
     statements: list[str] = []
     others: list[str] = []

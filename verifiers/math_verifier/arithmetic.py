@@ -178,7 +178,10 @@ def _sqrt(values: list[Value], field: Field) -> Value:
 
 
 def _root(values: list[Value], field: Field) -> Value:
-    """Return the root of a value for a degree. It is real if possible: the cube root of -8 is -2."""
+    """Return the root of ``values[0]`` with the degree ``values[1]``.
+
+    A real root is preferred: the cube root of -8 is -2.
+    """
     value, degree = values
     if not _is_exact(degree) or degree != int(degree) or degree == 0:
         return _power([value, 1 / field.enter(degree)], field)

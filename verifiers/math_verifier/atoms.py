@@ -243,7 +243,7 @@ class Atoms(Brackets):
         raise Unsupported(f"unknown command {token.text}")
 
     def _fraction(self) -> Node:
-        """Parse the arguments of a fraction. If it is d/dx, parse the next expression too; return its derivative."""
+        """Parse the arguments of a fraction. For d/dx, parse the next expression too, and return its derivative."""
         fraction = Apply("/", (self._argument(), self._argument()))
         operator = _differential(fraction)
         if operator is None or self.peek().kind == "end" or not self._juxtaposed(fraction):
@@ -287,7 +287,7 @@ class Atoms(Brackets):
         return Apply("sqrt", (self._root_argument(),))
 
     def _root_argument(self) -> Node:
-        """Parse the argument of a root. With no braces it is the whole number: ``\\sqrt12`` is the root of twelve."""
+        r"""Parse the argument of a root. Without braces, it is the whole number: ``\sqrt12`` is the root of twelve."""
         return self.primary() if self.peek().kind == "number" else self._argument()
 
     # functions

@@ -38,9 +38,9 @@ def is_condition(tail: str) -> bool:
 
 
 def split(node: Node) -> Conditional:
-    """Return the value and the conditions of a tree. If it has no conditions, their tuple is empty.
+    r"""Return the value and the conditions of a tree. Without conditions, their tuple is empty.
 
-    Conditions are the last items of a list, or a last factor in brackets: ``\\frac{1}{x} (x \\ne 0)``.
+    Conditions are the last items of a list, or a last factor in brackets: ``\frac{1}{x} (x \ne 0)``.
     """
     if not isinstance(node, Apply):
         return Conditional(node, ())

@@ -72,7 +72,7 @@ def kind(node: Number | Symbol | Apply) -> Kind:
 
 
 def is_value(node: Node) -> bool:
-    """Return whether ``node`` is one number or one quantity. With ± it is two values, so the result is False."""
+    """Return whether ``node`` is one number or one quantity. False for ±, which states two values."""
     known = form(node)
     return known is not None and known.kind in ("number", "quantity") and not has_both_signs(node)
 

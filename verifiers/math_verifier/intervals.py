@@ -165,7 +165,7 @@ def _chain(node: Apply) -> list[Range] | None:
 
 
 def _all_of(parts: list[list[Range] | None]) -> list[Range] | None:
-    """Return the intersection of ``parts``. If it is empty (``x < -1 and x > 3``), return the union instead."""
+    """Return the intersection of ``parts``. If the intersection is empty (``x < -1 and x > 3``), return the union."""
     if any(part is None for part in parts):
         return None
     common: list[Range] | None = [EVERYTHING]

@@ -109,7 +109,7 @@ def judge_answer(
 
 
 def _reason_to_abstain(reference: str, answer: Answer, settings: Settings) -> str:
-    """Return why the answer is not compared at all, or "" if it is."""
+    """Return why the answer is not compared with the reference; "" if there is no such reason."""
     if not reference.strip(_BLANK):
         return "the reference is empty"
     if not answer.text.strip() and answer.method not in MARKED:
@@ -218,11 +218,13 @@ def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node
 
 
 def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
-    """Return ``match``, or a ``Doubt`` if the answers may differ only because the wrong text was extracted.
+    """Return ``match``, or a ``Doubt`` if the match may be wrong because the wrong text was extracted.
 
-    This is possible only if the answer is long or was not marked in the text, for example by a box. In addition, the
-    answer must not be readable as mathematics. The result is then a ``Doubt`` in two cases. First, the answer contains
-    the number of the reference. Second, the answer was not marked and states no value in words.
+    A doubt is possible only if the answer cannot be read as mathematics, and is long or was not marked in the text (for
+    example by a box). Such a match is doubtful in two cases:
+
+    - The answer contains the number of the reference.
+    - The answer was not marked, and states no value in words.
     """
     if not isinstance(match, Different) or match.theirs.kind in _WORDED_KINDS:
         return match

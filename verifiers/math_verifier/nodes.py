@@ -53,7 +53,7 @@ MAX_NODES = 2_000
 
 
 def walk(node: Node) -> list[Node]:
-    """Return ``node`` and all nodes below it; each level of the tree comes before the next one."""
+    """Return ``node`` and all nodes below it, in breadth-first order."""
     nodes = [node]
     for part in nodes:  # the loop also visits the nodes that it appends
         if isinstance(part, Apply):
@@ -73,7 +73,7 @@ def small(node: Node) -> bool:
 
 
 def heads(node: Node) -> set[str]:
-    """Return the heads of all nodes of the tree that have one."""
+    """Return the heads of all ``Apply`` nodes of the tree."""
     return {part.head for part in walk(node) if isinstance(part, Apply)}
 
 

@@ -160,7 +160,7 @@ def _scaled(node: Node, rest: str, power: int) -> Node:
 
 
 def _holds_value(node: Node) -> bool:
-    """Return whether ``node`` contains a number or pi. Only then can the words after it be its unit."""
+    """Return whether ``node`` contains a number or pi. Otherwise, the words after it cannot be its unit."""
     if isinstance(node, Symbol):
         return node == Symbol("pi")
     return any(isinstance(part, Number) or part == Symbol("pi") for part in walk(node)) or head(node) in (

@@ -75,7 +75,7 @@ def significant(value: Real, place: int) -> int:
 
 
 def _written_place(value: Real, place: int | None) -> int | None:
-    """Return the place of a number that is compared with a decimal. An integer has place 0."""
+    """Return the place of a number for a comparison with a decimal: 0 for an integer, None for other exact numbers."""
     if place is not None:
         return place
     return 0 if isinstance(value, int) else None

@@ -102,10 +102,10 @@ def _unlabelled(text: str) -> str | None:
 
 
 def _labelled(gold: Node, given: Node, terms: Terms) -> Reading:
-    """Compare a reference with an answer if one of them has labels, such as ``Minimum: 1, Maximum: 3``.
+    """Compare a reference with an answer, one of which had labels such as ``Minimum: 1, Maximum: 3``.
 
-    The labels are already removed. If the values are equal only in another order, the match is unclear, because the
-    order may depend on the labels.
+    The trees contain no labels. If the values are equal only in another order, the match is unclear, because the order
+    may depend on the labels.
     """
     match = compare(gold, given, terms)
     if not match.equal or head(given) != "," or compare(gold, given, replace(terms, problem=IN_ORDER)).equal:

@@ -114,7 +114,7 @@ def _only_number(text: str) -> Node | None:
 
 
 def listed(text: str) -> Node:
-    """Return the formulas of the last sentence that has any, as a list: "the solutions are $x = 1$ and $x = 2$"."""
+    """Return the formulas of the last sentence with formulas, as a list: "the solutions are $x = 1$ and $x = 2$"."""
     for sentence in reversed(_SENTENCE.split(text[-MAX_LENGTH:])):
         formulas = [normal(next(part for part in match if part)) for match in _MATH.findall(sentence)]
         if formulas:

@@ -126,7 +126,7 @@ def clean(text: str) -> str:
 
 
 def _registry() -> Any:
-    """Return the only registry. Units of two registries cannot be compared, so only one thread may create it."""
+    """Return pint's registry of units. Units of two registries cannot be compared, so there is only one."""
     with _creating:
         return _created_registry()
 

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""The words that the grammar recognises: functions, constants, Greek letters, and words that are no products of letters."""
+"""The words of the grammar: functions, constants, Greek letters, and words that are not products of letters."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Compares expressions with symbols by their values at fixed points.
 
 Rational functions are evaluated exactly, so equal values at several points are practically a proof (Schwartz 1980,
-Zippel 1979). If the values differ somewhere, but are equal in a whole region of points, the expressions are undecided.
-The region may be the positive numbers or the whole numbers, and the problem may be only about these.
+Zippel 1979). The points are in several regions, such as the positive numbers and the whole numbers. If the values are
+equal in one whole region but not in another, the expressions are undecided, because the problem may be about one
+region.
 """
 
 from __future__ import annotations
@@ -78,10 +79,10 @@ def _differ_by_a_constant(reference: Node, candidate: Node) -> bool | None:
 
 
 def _equal_at(reference: Node, candidate: Node, names: frozenset[str], region: int, trial: int) -> bool | None:
-    """Return whether two expressions agree at one point, or None if undecided.
+    """Return whether two expressions have equal values at one point, or None if undecided.
 
-    Different complex values are undecided, because roots and logarithms may use different branches. If the expressions
-    contain the imaginary unit, different complex values are unequal.
+    If the expressions contain the imaginary unit, different complex values are unequal. Otherwise they are undecided,
+    because roots and logarithms may use different branches.
     """
     point = sample(names, region, trial)
     ours, theirs = value_at(reference, point, region), value_at(candidate, point, region)

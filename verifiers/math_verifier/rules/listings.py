@@ -58,7 +58,8 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 def _only_member(node: Node, other: str) -> Node | None:
     """Return the tuple in a set of one tuple, such as ``{(1, 2)}``; None for all other trees.
 
-    ``other`` is the head of the other side. If it is a set or a list without brackets, the result is also None.
+    ``other`` is the head of the tree on the other side. The result is None if ``other`` is a set or a bare list
+    (``,``).
     """
     if head(node) != "{}" or other in ("{}", ",") or len(node.args) != 1:  # type: ignore[union-attr]
         return None

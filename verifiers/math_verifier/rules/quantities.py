@@ -127,8 +127,8 @@ def _degrees(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 def _units(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     """Compare quantities with units.
 
-    A quantity that is not computed from numbers of the problem may be looked up with more or fewer digits. If only the
-    number of digits differs, the match is unclear.
+    If the problem does not give the numbers to compute a quantity, tables may state it with more or fewer digits. So
+    the match is unclear if only the number of digits differs.
     """
     match = _quantities(reference, candidate, terms, same)
     if match.equal is False and terms.rounding != "strict" and not terms.computed:
@@ -197,8 +197,8 @@ def _half_a_place(value: Node) -> float:
 def _rounds_to(short: units.Quantity, exact: units.Quantity) -> bool:
     """Return whether ``exact``, rounded to the digits of ``short``, equals ``short``.
 
-    Zeros at the end of a whole number do not count as digits. Both must have units of the same physical dimension, and
-    differ by at most half a percent.
+    Zeros at the end of a whole number do not count as digits. The quantities must have units of the same physical
+    dimension, and differ by at most half a percent.
     """
     value, other = value_of(short.value), value_of(exact.value)
     if not isinstance(value, int | Fraction) or not isinstance(other, int | Fraction | float) or not value or not other:

@@ -68,7 +68,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 
 def _to_many_digits(reference: Node, candidate: Node) -> Match:
-    """Compare two expressions with 50 digits. Their values as doubles agree to nine digits, which decides nothing."""
+    """Compare two expressions with 50 digits. Doubles are not precise enough, because nine digits of them agree."""
     field = digits()
     try:
         ours, theirs = (field.enter(evaluate(node, None, field)) for node in (reference, candidate))

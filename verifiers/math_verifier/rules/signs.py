@@ -14,7 +14,7 @@ MOST_VALUES = 16
 def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one is an approximation such as ``sqrt(2) ≈ 1.414``, otherwise return None.
 
-    One equal value of the approximation is enough.
+    The trees are equal if one of the two values of the approximation is equal to the other tree.
     """
     if head(reference) == "~":
         return first_true([same(side, candidate, terms) for side in reference.args])  # type: ignore[union-attr]
