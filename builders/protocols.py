@@ -155,7 +155,7 @@ class OpensInBackground(Protocol):
     in_background: bool
 
     async def wait_until_open(self) -> None:
-        """Wait until the object is open. Raises the error that prevents it."""
+        """Wait until the object is open. Raises the error because of which it cannot be opened."""
         ...
 
     def opening_state(self) -> str:
@@ -326,7 +326,10 @@ class ReportsColumns(Protocol):
 
     @property
     def column_uses(self) -> Mapping[str, str]:
-        """Column of the table -> the part of a query that uses it; "" if none does. Empty before the first row."""
+        """Which part of a query uses each column of the table: {column: part}; "" for an unused column.
+
+        Empty until the first row is read.
+        """
         ...
 
 

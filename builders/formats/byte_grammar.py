@@ -108,7 +108,7 @@ def _allows(node: Node, byte: int) -> bool:
 
 
 def _expanded(stacks: Iterable[Stack]) -> State:
-    """Return the stacks with their first nodes expanded, so that each starts with a ``Bytes`` or is None (complete)."""
+    """Return ``stacks`` with the first node of each stack expanded to ``Bytes``. A complete stack is None."""
     todo, seen, ready = list(stacks), set[Stack](), set[Stack]()
     while todo:
         stack = todo.pop()

@@ -89,7 +89,7 @@ def marked_calls(text: str, declared: Declared, plain: PlainCalls) -> Marked:
 class _Reader:
     """Parses the calls of one text, and stores the position of the next occurrence of each end mark.
 
-    The methods for the forms return (calls, position after the form). The calls are None if the content cannot be
+    Each method for one form returns (calls, position after the form). The calls are None if the content cannot be
     parsed.
     """
 
@@ -160,19 +160,22 @@ class _Reader:
         return (self._with_json(named["name"], body) if named else None), end
 
     def _harmony(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse a call of Harmony. Without its special tokens, only names that start with ``functions.`` are calls."""
+        """Parse a call of Harmony.
+
+        If the special tokens are missing, only a name that starts with ``functions.`` is a call.
+        """
         if not opening["space"] and "<|message|>" not in opening["header"]:
             return [], opening.end()
         value, end = self._object_at(opening.end())
         return (None if value is None else [(opening["harmony_name"], value)]), end
 
     def _args(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse ``f[ARGS]{…}`` of Mistral. The special token before the name is missing."""
+        """Parse ``f[ARGS]{…}``, the form of Mistral without the token ``[TOOL_CALLS]``."""
         value, end = self._object_at(opening.end())
         return (None if value is None else [(opening["args_name"], value)]), end
 
     def _plain_mark(self, opening: re.Match[str]) -> tuple[list[Made] | None, int]:
-        """Parse the calls after an opening mark of ``_ENDS``."""
+        """Parse the calls between an opening mark, a key of ``_ENDS``, and its end mark."""
         mark = opening["plain"]
         end = self._end(opening.end(), *_ENDS[mark])
         body = self._text[opening.end() : end].strip()
@@ -273,5 +276,5 @@ def _mistral(body: str) -> list[Made]:
 
 
 def _without_line_breaks(value: str) -> str:
-    """Return ``value`` without one line break before and after it, which some templates write."""
+    """Return ``value`` without one line break at its beginning and one at its end. Some templates add them."""
     return value.removeprefix("\n").removesuffix("\n")

@@ -9,12 +9,12 @@ from bestofn.builders.records import CodeTests
 
 
 def is_name(entry_point: str) -> bool:
-    """Return whether ``entry_point`` is a single name, and not another expression."""
+    """Return whether ``entry_point`` is a single name. For example, ``a.b`` is not."""
     return re.fullmatch(r"[A-Za-z_$][\w$]*", entry_point) is not None
 
 
 def waits_for_call(source: str) -> bool:
-    """Return whether ``source`` defines a function ``check`` that it does not call itself."""
+    """Return whether ``source`` defines a function ``check`` but never calls ``check`` at the start of a line."""
     defined = re.search(r"^(?:async )?(?:def|function) check\b|^(?:const|let|var) check *=", source, re.MULTILINE)
     return bool(defined) and not re.search(r"^\s*(?:await )?check\(", source, re.MULTILINE)
 

@@ -24,7 +24,10 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def check_json(value: object, setting: str) -> None:
-    """Raise ``ValueError`` if JSON cannot represent ``value`` or a part of it. ``setting`` is its name in messages."""
+    """Raise ``ValueError`` if JSON cannot represent ``value`` or a part of it.
+
+    ``setting`` is the name of ``value`` in the message.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{setting} is {value}, which JSON cannot hold; expected a finite number")
     if isinstance(value, Mapping):

@@ -88,7 +88,7 @@ class HarmonyText:
     def truncated(self) -> bool:
         """Whether the last message has no end token.
 
-        This also holds for a complete answer if the server removes its end token.
+        The result is also true if the answer is complete but the server removes its end token.
         """
         return not self.end
 

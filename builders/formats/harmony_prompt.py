@@ -80,9 +80,9 @@ def _dialogue(messages: Sequence[Message]) -> Iterator[HarmonyMessage]:
 
 
 def _turn(message: Message, content: str) -> Iterator[HarmonyMessage]:
-    """Yield the messages of an assistant's turn: the thinking, then the final message or the tool calls.
+    """Yield the messages of an assistant's turn: the thinking, the text, then the tool calls.
 
-    With tool calls, a text goes to the commentary channel, before the calls.
+    The text is in the final channel if there are no calls. Otherwise the text is in the commentary channel.
     """
     if message.get("reasoning"):
         yield HarmonyMessage("assistant", str(message["reasoning"]), "analysis")
@@ -112,10 +112,10 @@ def _namespace(tools: Sequence[Tool]) -> str:
 
 
 def _type(schema: JsonObject, indent: str = "") -> str:
-    """Return the TypeScript type for ``schema``, a JSON Schema, as the library ``openai-harmony`` writes it.
+    """Return the TypeScript type for the JSON Schema ``schema``, in the form of the library ``openai-harmony``.
 
-    The library drops the types in ``anyOf``, all lines of a description after the first, and examples that are not
-    texts. This function writes them.
+    Unlike the library, this function also writes the types in ``anyOf``, descriptions of several lines, and examples
+    that are not texts.
     """
     kind = schema.get("type")
     if schema.get("oneOf"):
@@ -167,7 +167,8 @@ def _property(name: str, schema: JsonObject, indent: str) -> Iterator[str]:
 def _options(schema: JsonObject, indent: str, *, described: bool = False) -> Iterator[str]:
     """Yield one line per option of ``oneOf``.
 
-    ``described`` is true if ``schema`` has its own description. Then the first option is written without a description.
+    ``described`` is true if ``schema`` has its own description. In this case the description of the first option is
+    omitted.
     """
     for place, option in enumerate(schema["oneOf"]):
         notes = _description(option).splitlines() if place or not described else []

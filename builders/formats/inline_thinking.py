@@ -41,8 +41,8 @@ def answer_parts(content: object) -> AnswerParts:
 def without_thinking(content: object) -> tuple[str, str]:
     """Split the content of a message into (thinking, answer). Only a block at the beginning counts as thinking.
 
-    If the closing tag is missing, the text was cut off, so the answer is empty. Some chat templates put the opening tag
-    in the prompt. So if only this tag is missing, the text up to the closing tag is thinking.
+    If the closing tag is missing, the text was cut off, so the answer is empty. The opening tag may be missing,
+    because some chat templates put it in the prompt. The text before the closing tag is then the thinking.
 
     In the Harmony format, the analysis messages are thinking. The answer consists of the final message and the tool
     calls, in the notation of Harmony.

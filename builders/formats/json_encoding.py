@@ -1,7 +1,7 @@
-"""Encodes values as JSON text, in the same form as ``json.JSONEncoder`` and with less time per value.
+"""Encodes values as JSON text in the form of ``json.JSONEncoder``, in less time.
 
-``JSONEncoder.encode`` creates an encoder object for each value, which takes several times as long as encoding a short
-message. ``encoder_like`` creates this object once.
+``JSONEncoder.encode`` creates an encoder object for each value. For a short message, this takes several times as
+long as the encoding. ``encoder_like`` creates the object once.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _counted(keyword: Keyword) -> Keyword:
 
 
 def multiple_of(validator: Validator, divisor: float, instance: object, schema: JsonObject) -> Iterator[object]:
-    """Check ``multipleOf`` with exact decimal numbers. The floats of jsonschema say that 0.3 is no multiple of 0.1."""
+    """Check ``multipleOf`` with exact decimal numbers. With floats, as in jsonschema, 0.3 is not a multiple of 0.1."""
     from jsonschema.exceptions import ValidationError
 
     if not isinstance(instance, int | float) or isinstance(instance, bool):

@@ -52,9 +52,10 @@ class JudgeHealth:
         return replace(request, schema=None) if "response_format" in self.left_out else request
 
     def learn(self, answer: object, sent: Request) -> bool:
-        """Add the settings that ``answer`` refuses to ``left_out``. Return whether it refuses at least one.
+        """Add to ``left_out`` the settings that ``answer`` refuses, and return whether there is such a setting.
 
-        Only a ``temperature`` or a JSON Schema of the request ``sent`` can be left out.
+        ``answer`` is the result of the request ``sent``. Only the temperature and the JSON Schema of ``sent`` can be
+        refused.
         """
         if not isinstance(answer, RequestError):
             return False

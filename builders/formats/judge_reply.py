@@ -56,7 +56,7 @@ def fenced(**texts: str) -> str:
 def candidate_text(candidate: Candidate, most: int | None = None) -> str:
     """Return the texts, tool calls and tool results of a candidate as one text.
 
-    If it has more than ``most`` characters, its middle is left out.
+    If the text has more than ``most`` characters, its middle is left out.
     """
     parts = []
     for message in candidate.messages:
@@ -123,8 +123,8 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
 def _last_verdict(reply: str, schema: Mapping[str, Any]) -> int:
     """Return the end position of the last object in ``reply``.
 
-    Without an object, return the end position of the first property name that a line states. For the line
-    ``Equivalent: yes``, this is the end of ``Equivalent``. Return 0 if no line states a property.
+    If there is no object, the first line with a known property counts. For ``Equivalent: yes``, the result is the
+    end of ``Equivalent``. Without such a line, the result is 0.
     """
     objects = [found.end for found in find_objects(reply, _MOST_OBJECTS)]
     if objects:
@@ -163,8 +163,9 @@ def _nested(text: str) -> Iterator[Mapping[str, Any]]:
 def _stated_lines(reply: str, schema: Mapping[str, Any], quotable: Sequence[str]) -> list[dict[str, Any]]:
     """Return the objects that lines of ``reply`` state, such as ``Equivalent: yes``.
 
-    The first object has the first statement of each property, the second object the second, and so on. A property with
-    fewer statements keeps its last one. Objects that do not fit ``schema`` are left out.
+    A property may be stated several times. The first object has the first value of each property, the second object
+    has the second values, and so on. If a property has fewer values than another property, its last value is
+    repeated. Objects that do not fit ``schema`` are left out.
     """
     names = {_key(key): key for key, rule in schema["properties"].items() if not _is_free_text(rule)}
     sources = [_without_space(source).lower() for source in quotable]

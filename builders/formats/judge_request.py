@@ -69,7 +69,7 @@ async def _draw(
 async def _draw_accepted(
     judge: Sampler, health: JudgeHealth, request: Request, samples: int
 ) -> Sequence[Completion | ProviderError]:
-    """Sample the replies without the settings that the service refuses. Repeat if it refuses a further setting."""
+    """Sample the replies without the settings that the service refuses. Repeat until no further setting is refused."""
     while True:
         sent = health.accepted(request)
         drawn = await judge.draw(sent, range(samples))

@@ -202,8 +202,8 @@ class _Reader:
     def _ends_here(self) -> bool:
         """Return whether the quote before ``at`` ends the current string.
 
-        It does if the text after it can continue the JSON. So an apostrophe or a quoted word within the string does not
-        end it.
+        The quote ends the string if the next characters can continue the JSON. An apostrophe in the string is not an
+        end.
         """
         rest = self.text[self.at : self.at + 200].lstrip()
         if rest[:1] in ("", "}", "]", ":"):

@@ -24,7 +24,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 def python_calls(text: str, names: Collection[str] = ()) -> list[tuple[str, dict[str, Any]]]:
     """Return the calls in ``text`` as (name, arguments); [] unless the text consists of calls only.
 
-    Outside a list, a name with spaces must be in ``names``, the declared tools.
+    ``names`` are the declared tools. Only a declared tool, or a call in a list, may have a name with spaces.
     """
     text = text.strip()
     in_list = text.startswith("[") and text.endswith("]")

@@ -33,7 +33,7 @@ class RecordedDialogue:
 
 
 def recorded_dialogue(messages: Sequence[JsonObject]) -> RecordedDialogue:
-    """Convert recorded ``messages``. The thinking of all assistant messages is removed from them and joined."""
+    """Convert recorded ``messages``. The thinking of all assistant messages is moved to ``reasoning``."""
     converted: list[Message] = []
     thoughts: list[str] = []
     cut = False

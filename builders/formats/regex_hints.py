@@ -1,7 +1,7 @@
-"""Finds the hints of a regular expression: a set of texts. Every match contains at least one of them.
+"""Finds hints of a regular expression: texts of which every match contains at least one.
 
-A text without any of the hints needs no search. Looking for a few words in a text takes a tenth of the time of a search
-with a large expression.
+A text without any of the hints needs no search. To look for a few words in a text takes a tenth of the time of a
+search with a large expression.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def hints_of(source: str, flags: int = 0) -> Hints:
 def _of_sequence(items: Iterable[tuple[object, Any]]) -> Hints:
     """Return the best hints of ``items``, the parts of an expression that follow each other.
 
-    The best set of hints is the one whose shortest hint is longest. Among equals, the smallest set is the best.
+    Each part may give a set of hints. The best set has the longest shortest hint. If several sets are equal in this,
+    the smallest one is the best.
     """
     found: list[Hints] = []
     run = ""

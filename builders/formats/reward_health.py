@@ -14,7 +14,7 @@ FAILED_IN_A_ROW = 25  # the same for a reward that has worked and whose requests
 class RewardHealth:
     """Counts the queries on which the reward ``name`` fails.
 
-    A reward fails on a query if no answer gets a value and each missing value has a reason.
+    A reward fails on a query if no answer has a value and every answer has an error of the reward.
     """
 
     def __init__(self, name: str) -> None:
@@ -24,9 +24,9 @@ class RewardHealth:
         self.last = ""  # the last problem
 
     def count(self, candidates: Sequence[Candidate], scores: Sequence[Score]) -> None:
-        """Count the scores of one query. Raises ``OutageError`` if the reward keeps failing.
+        """Count the scores of one query. Raises ``OutageError`` after too many failures one after another.
 
-        If the reward has worked before, only failed requests are counted: other reasons come from the data.
+        If the reward has worked before, only failed requests are counted. Other failures are caused by the data.
         """
         answered = [score for candidate, score in zip(candidates, scores, strict=True) if not candidate.error]
         problems = [str(score.parts["error"]) for score in answered if score.value is None and score.parts.get("error")]
@@ -34,7 +34,7 @@ class RewardHealth:
         self.note(any(score.value is not None for score in answered), problems[0] if is_failed else "")
 
     def note(self, has_value: bool, problem: str) -> None:
-        """Count one query. ``problem`` is the reason why no answer has a value, or "".
+        """Count one query. ``problem`` is the reason why no answer has a value; "" if the reward did not fail.
 
         Raises ``OutageError`` as ``count`` does.
         """

@@ -142,7 +142,7 @@ def _check(check: object, where: str) -> JsonObject:
 
 
 def as_data(criterion: Criterion) -> dict[str, object]:
-    """Return the criterion as a mapping that ``criteria_of`` accepts in its list."""
+    """Return the criterion as a mapping. ``criteria_of`` accepts a list of such mappings."""
     data = {"text": criterion.text, "weight": criterion.weight, "polarity": criterion.polarity}
     return {**data, "required": criterion.required, **({"check": criterion.check} if criterion.check else {})}
 
@@ -167,7 +167,7 @@ def rubric_of(query: Query) -> list[Criterion]:
 
 
 def exact(number: float) -> Fraction:
-    """Return the decimal number that ``number`` is written as: 0.1 is one tenth."""
+    """Return ``number`` as the fraction that its decimal notation means: 0.1 is 1/10."""
     return Fraction(str(number))
 
 
@@ -189,10 +189,10 @@ class Fulfilment:
         return [one for one, state in zip(self.criteria, self.states, strict=True) if state is None]
 
     def share(self, *, unknown: bool) -> Fraction:
-        """Return the satisfied share of the weights, from 0 to 1. Unknown states count as ``unknown``.
+        """Return the satisfied share of the weights, from 0 to 1.
 
-        The share is an exact fraction. A sum of floats could be above a threshold only because of rounding, as
-        0.1 + 0.2 is above 0.3.
+        If ``unknown`` is true, criteria with an unknown state count as satisfied. The share is an exact fraction. A
+        sum of floats could be above a threshold only because of rounding, as 0.1 + 0.2 is above 0.3.
         """
         held = sum(
             exact(one.weight)

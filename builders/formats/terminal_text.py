@@ -1,7 +1,7 @@
 """Makes text safe for a terminal: control characters are written as escape sequences.
 
-``escaped_output`` applies this to everything that a command prints. Tables of ``rich`` contain control sequences. They
-are written to ``unescaped`` streams, after the text in their cells was made safe.
+``escaped_output`` applies this to everything that a command prints. Tables of ``rich`` contain control sequences of
+their own. The texts in the cells are made safe, then the table is written to the ``unescaped`` stream.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def escaped_value(value: T) -> T:
 class _EscapedStream:
     """A text stream that escapes the control characters in everything written to it.
 
-    A carriage return at the start of a text is kept, because progress bars begin with it and it hides no other text.
+    A carriage return at the start of a text is kept, because progress bars need it.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -79,5 +79,5 @@ def _escaped(stream: TextIO) -> TextIO:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Return the stream that ``stream`` writes to. Control sequences that are written to it stay unchanged."""
+    """Return the stream below an escaping ``stream``; ``stream`` itself if it does not escape control characters."""
     return stream.stream if isinstance(stream, _EscapedStream) else stream

@@ -284,10 +284,10 @@ def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def with_ids_of(message: Message, raw: Sequence[JsonObject], kind: str, key: str) -> list[dict[str, Any]]:
-    """Return copies of the blocks ``raw``, in which the calls have the ids of the tool calls of ``message``, in order.
+    """Return copies of the blocks ``raw`` with the current ids of the tool calls of ``message``.
 
-    ``raw`` are the blocks of ``message`` as the service sent them. Calls are the blocks of the type ``kind``, and their
-    id is under ``key``.
+    ``raw`` are the blocks of ``message`` as the service sent them. Blocks of the type ``kind`` are calls; their id
+    has the key ``key``. The first call in ``raw`` gets the id of the first tool call of ``message``, and so on.
     """
     ids = iter([made["id"] for made in message.get("tool_calls") or ()])
     return [{**block, key: next(ids, block.get(key))} if block["type"] == kind else dict(block) for block in raw]

@@ -1,4 +1,4 @@
-"""Texts in the explanations of verdicts by which other modules recognise these verdicts."""
+"""Texts that verifiers write into explanations of verdicts. Other modules find verdicts of a certain kind by them."""
 
 from __future__ import annotations
 

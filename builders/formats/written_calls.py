@@ -165,7 +165,7 @@ def _call_in_text(text: str, declared: Declared) -> str:
     """Return the reason why ``text`` may contain a call in prose, or in an unknown notation; "" if it contains none.
 
     The reason is a declared name in the notation of a call: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``,
-    ``<f>``. A Python call before an explanation does not count, because it is an example.
+    ``<f>``. A Python call that is followed by an explanation is only an example.
     """
     names = [name for name in declared.names if name and name in text]
     if not names:

@@ -11,8 +11,8 @@ MOST_BATCHES = 64  # at most this many full batches must fit before the limit gr
 class BatchLimit:
     """The limit on the answers in one batch: ``rows``, from 1 to ``most``.
 
-    If memory runs out again after the limit has grown, twice as many full batches must fit before it grows again. So
-    long answers rarely run out of memory again, and short answers soon use full batches.
+    If memory runs out again after the limit has grown, the limit grows only after twice as many full batches as
+    before. So long answers rarely run out of memory again, and short answers soon use full batches.
     """
 
     def __init__(self, most: int) -> None:

@@ -165,10 +165,7 @@ class RunningBatch(Generic[Row]):
         return _Prefilled(places, cache, self._read(sequences, cache))
 
     def _remove_ended(self) -> None:
-        """Remove the rows that are done.
-
-        Rows from the end of the batch take their places, so that few rows are copied.
-        """
+        """Remove the rows that are done, and fill their places with rows from the end of the batch."""
         import torch
 
         from bestofn.builders.local_model.kv_cache import row_layers

@@ -161,9 +161,9 @@ class LocalEngine:
     ) -> tuple[int, ...]:
         """Return the token ids of the prompt. ``variables`` are passed to the model's chat template.
 
-        ``continues``: the last message is the beginning of the answer, and the model continues it. If the model has no
-        chat template, the prompt is in the Harmony format. It has one line ``role: content`` per message instead if the
-        tokenizer lacks Harmony's special tokens, or if ``continues`` is true. Raises ``RequestError`` if the chat
+        ``continues``: the last message is the beginning of the answer, and the model continues it. If the model has
+        no chat template, the prompt is in the Harmony format. If the tokenizer lacks Harmony's special tokens or
+        ``continues`` is true, it has one line ``role: content`` per message. Raises ``RequestError`` if the chat
         template does not accept the messages.
         """
         if not self.tokenizer.chat_template and self.speaks_harmony and not continues:
@@ -281,7 +281,10 @@ class LocalEngine:
 
 
 def _check_is_language_model(model: str, config: Any, missing: Collection[str]) -> None:
-    """Raise ``ConfigError`` if the files of ``model`` lack weights of a language model, for example a reward model."""
+    """Raise ``ConfigError`` if ``model`` is not a language model but, for example, a reward model.
+
+    ``missing`` are the weights of a language model that its files lack.
+    """
     kind = ", ".join(config.architectures or ())
     if missing or "Classification" in kind or "Reward" in kind:
         lacks = f" and lack the weights {', '.join(sorted(missing)[:3])}" if missing else ""

@@ -38,7 +38,7 @@ class _Buffer:
     def append(self, states: Tensor, stored: int) -> Tensor:
         """Append the columns ``states`` to all rows.
 
-        Return a view of them and of the ``stored`` columns before them.
+        Return a view of the last columns: ``stored`` old ones and the new ones.
         """
         rows, new = states.shape[0], states.shape[-2]
         self._reserve(states, rows, rows, stored, new)
@@ -117,7 +117,7 @@ class RowLayer(DynamicLayer):
     def keep(self, rows: int, length: int, sources: Tensor, targets: Tensor) -> None:
         """Copy the rows ``sources`` to ``targets``, and keep the first ``rows`` rows.
 
-        The longest of them has ``length`` tokens.
+        ``length`` is the number of tokens in the longest row.
         """
         if not self.is_initialized:
             return
@@ -158,7 +158,7 @@ def new_cache(config: PretrainedConfig) -> DynamicCache:
 def rows_can_join(cache: DynamicCache) -> bool:
     """Return whether rows can join and leave ``cache``.
 
-    They can if each layer stores only keys and values, or stores nothing.
+    They can if every layer is a ``RowLayer``, or a layer that stores nothing.
     """
     return all(type(layer) in (RowLayer, DummyLayer) for layer in cache.layers)
 

@@ -32,8 +32,8 @@ TURN_STEPS = 1_000  # tokens per row until processes that share the device take 
 class Job:
     """A request and the future for its answers.
 
-    Its computation ends after the next token if the future is cancelled or gets an exception. ``seconds`` is its share
-    of the time of its batches, without the time in the queue.
+    The computation ends after the next token if the future is cancelled or gets an exception. ``seconds`` is the
+    request's share of the time of its batches, without the time in the queue.
     """
 
     request: GenerationRequest
@@ -118,8 +118,8 @@ class Scheduler:
         """Compute the answers of all jobs, including jobs that are submitted in the meantime.
 
         If processes share the device, they take turns. After ``TURN_STEPS`` tokens per row, the turn of this process
-        ends: no further answers join the batch, and ``run`` returns when the batch is empty. Returns whether the turn
-        has ended in this way.
+        ends: no further answers join the batch, and ``run`` returns when the batch is empty. Returns whether the
+        turn has ended because of ``TURN_STEPS``.
         """
         with self._engine.computing():
             self._batch, steps = self._new_batch(), 0
@@ -249,7 +249,7 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def as_service_error(error: Exception, model: str) -> ServiceError:
-    """Return the ``ServiceError`` for callers whose answers cannot be computed because of ``error``."""
+    """Return ``error`` as a ``ServiceError``, for the callers of ``model``."""
     if isinstance(error, ServiceError):
         return error
     wrapped = ServiceError(f"{model} failed while it generated answers: {type(error).__name__}: {error}")

@@ -1,14 +1,13 @@
 """Samples tokens so that the result of a row does not depend on the other rows of the batch. Used by ``decoding``.
 
-The other rows and the padding of a batch change the logits by small rounding errors. To sample a token, the range from
-0 to 1 is divided into one interval per token, as wide as the token's probability. A random number selects the token
-whose interval contains the number. A rounding error can change this token only if the number is close to a border of
-the interval. Then the row is computed again alone, without other rows, padding or cache, and the token is sampled from
-this result.
+The other rows and the padding of a batch change the logits by small rounding errors. To sample a token, the range
+from 0 to 1 is divided into one interval per token, as wide as the token's probability. A random number selects the
+token whose interval contains the number. A rounding error can change this token only if the number is close to a
+border of the interval. Then the row is computed again without other rows, padding or cache, and the token is sampled
+from this result.
 
-Assume that rounding changes the difference of two logits by at most ``LOGIT_TOLERANCE``. Then a border at c moves by
-at most c (1 - c) ``LOGIT_TOLERANCE`` / temperature. This is the probability that one side of the border gains and the
-other side loses.
+A number is close to the border c if their distance is less than c (1 - c) ``LOGIT_TOLERANCE`` / temperature.
+Rounding does not move the border farther if it changes the difference of two logits by at most ``LOGIT_TOLERANCE``.
 
 This works in float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.

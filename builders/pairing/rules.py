@@ -63,8 +63,8 @@ class PairRules:
 def teachable(judged: Judged, rules: PairRules) -> bool:
     """Return whether a candidate may be used for training: it has content, and ``rules`` accept how it was generated.
 
-    Every tool call must be readable, because no table can repeat an unreadable one. The last turn must not be empty.
-    The outcome of the verdict, ``models`` and the limits on pairs are not checked.
+    Every tool call must be readable, because the tables store parsed arguments. The last turn must not be empty. The
+    outcome of the verdict, ``models`` and the limits on pairs are not checked.
     """
     candidate = judged.candidate
     return (
@@ -78,7 +78,7 @@ def teachable(judged: Judged, rules: PairRules) -> bool:
 
 
 def unteachable(messages: Sequence[Message]) -> str:
-    """Return why no training table has an answer with ``messages``; "" if there is no such reason."""
+    """Return why an answer with ``messages`` is not used for training; "" if there is no such reason."""
     if not _has_content(messages):
         return "empty final text"
     return "" if has_readable_calls(messages) else "unreadable tool calls"

@@ -117,7 +117,7 @@ def _scored_pairs(judged: Sequence[Judged], rules: PairRules) -> list[PairSides]
 
 
 def _pairs_of_best(judged: Sequence[Judged], rules: PairRules) -> list[PairSides]:
-    """Return the allowed pairs of one chosen candidate: the best one that has any allowed pair."""
+    """Return the allowed pairs of the best chosen candidate. Candidates without an allowed pair are ignored."""
     pairs = _scored_pairs(judged, rules)
     best = min(pairs, key=lambda pair: (_order(pair, score_of), tie_break_key(*pair)), default=None)
     return [pair for pair in pairs if best and pair[0] is best[0]]

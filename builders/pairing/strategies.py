@@ -111,8 +111,8 @@ def length_balanced(
     """Yield random pairs: pairs with sides of equal length first, then pairs with sides of unequal length.
 
     In the pairs with unequal sides, the chosen side is alternately longer and shorter. ``seed`` and the texts decide
-    whether it is longer or shorter first. No pair with unequal sides is used if the longer side is chosen in all of
-    them, or the shorter side in all of them. They would teach a preference for length.
+    whether a longer or a shorter one comes first. Pairs with unequal sides are used only if both kinds exist. One
+    kind alone would teach a preference for length.
     """
     pairs = shuffled(_candidate_pairs(judged, rules), seed)
     longer = [pair for pair in pairs if length_of(pair[0]) > length_of(pair[1])]

@@ -23,8 +23,8 @@ NOT_THE_MODEL = frozenset({"training_args.bin", "training.json", "metrics.json",
 def model_digest(model: str) -> str:
     """Return a hash of the files of ``model``, which is a folder or ``pocket``; "" for a Hub id.
 
-    Of large files, only size and modification time are hashed. The digest of an adapter contains that of its base
-    model.
+    A large file is represented by its size and modification time. The hash of an adapter depends on the hash of its
+    base model.
     """
     folder = Path(model_path(model))
     if not folder.is_dir():
@@ -44,7 +44,7 @@ def model_digest(model: str) -> str:
 def check_model_folder(folder: Path) -> None:
     """Raise ``ConfigError`` if ``folder`` exists and has no model.
 
-    If it does not exist, the name is taken as a Hub id.
+    A folder that does not exist is not an error, because its name may be a Hub id.
     """
     if not folder.is_dir() or any((folder / name).is_file() for name in ("config.json", ADAPTER)):
         return

@@ -53,17 +53,17 @@ class AnthropicMessages(HttpBatchService):
     """A model behind the Anthropic Messages API.
 
     Thinking is stored in ``Completion.reasoning``, never in the answer. The signed thinking blocks are stored in
-    ``detail`` and are sent back with the result of a tool. With ``thinking="adaptive"``, the model decides how long it
-    thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking, in tokens; it
-    is added to ``sampling.max_tokens``.
+    ``detail`` and are sent back with the result of a tool. With ``thinking="adaptive"``, the model decides how long
+    it thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking, in
+    tokens; it is added to ``sampling.max_tokens``.
 
     Current models refuse a temperature. So ``sampling.temperature`` and ``sampling.top_p`` are sent only with
-    ``temperature="send"``; otherwise the run records that they were not sent. If thinking is on, the temperature 1 is
-    sent, as the service requires.
+    ``temperature="send"``; otherwise the run records that they were not sent. If thinking is on, the temperature 1
+    is sent, as the service requires.
 
-    ``cache`` is how long the service keeps a prompt in its cache; cached tokens cost a tenth. If a long prompt is
-    sampled several times, the first request finishes before the other requests are sent. So the cache contains the
-    prompt for the other requests.
+    ``cache`` is how long the service keeps a prompt in its cache. A cached token costs a tenth of the normal price.
+    If a long prompt is sampled several times, the first request finishes before the other requests are sent. So the
+    cache contains the prompt for the other requests.
     """
 
     name = "anthropic_messages"
@@ -155,10 +155,7 @@ class AnthropicMessages(HttpBatchService):
         return self.with_extra({**body} | self._scaling(sampling, on), request)
 
     def _scaling(self, sampling: Sampling, on: bool) -> dict[str, object]:
-        """Return the temperature and ``top_p``, which only older models accept. ``on`` means that the model thinks.
-
-        The types of the SDK do not have these fields.
-        """
+        """Return the temperature and ``top_p``, which only older models accept. ``on`` means that the model thinks."""
         if self.temperature != "send":
             return {}
         return without_none(
@@ -248,7 +245,10 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
 
 
 def _blocks(message: Message) -> list[dict[str, object]]:
-    """Return the content blocks of ``message``. If the service produced its blocks, they are returned unchanged."""
+    """Return the content blocks of ``message``.
+
+    Blocks that the service sent are returned with the ids of the tool calls.
+    """
     raw = (message.get("detail") or {}).get("content")
     if raw:
         return with_ids_of(message, raw, "tool_use", "id")

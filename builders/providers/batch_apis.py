@@ -1,7 +1,8 @@
 """The batch APIs of OpenAI and Anthropic through their SDKs, for ``builders.sampling.batch_jobs``.
 
-``builders.sampling.provider.BatchApi`` describes the methods. The lines of results are parsed without the types of the
-SDKs. So a malformed line does not lose the other lines, and the journal stores replies as they were sent.
+``builders.sampling.provider.BatchApi`` describes the methods. The lines of results are parsed without the types of
+the SDKs. So one malformed line does not make the other lines unreadable, and the journal stores replies as they were
+sent.
 """
 
 from __future__ import annotations

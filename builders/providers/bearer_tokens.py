@@ -69,7 +69,7 @@ class BearerTokens:
         return await self.renewed("")
 
     async def renewed(self, refused: str) -> str:
-        """Return a valid token. A new one is fetched if the present one has expired or is ``refused``."""
+        """Return a valid token. A new token is fetched if the current token has expired or equals ``refused``."""
         async with self._lock:
             if time.time() >= self._until or self._token == refused:
                 self._token, expires = await asyncio.to_thread(self._fetch)
@@ -77,7 +77,10 @@ class BearerTokens:
             return self._token
 
     def access(self, config_key: str) -> str:
-        """Return the advice that the user gets if a service refuses the tokens. ``config_key``: key of the settings."""
+        """Return the advice that the user gets if a service refuses the tokens.
+
+        ``config_key`` is the configuration key of the provider.
+        """
         return ACCESS[self._kind].format(setting=f"{config_key}.bearer")
 
 

@@ -94,7 +94,7 @@ def counted(rng: Random) -> Task:
 
 
 def _tests(table: Table, answer: str, k: int, *, ordered: bool) -> Reference:
-    """Return tests on one table whose numbers include ``k`` − 1, ``k`` and ``k`` + 1, to reveal a wrong comparison.
+    """Return tests on one table. Its numbers include ``k`` − 1, ``k`` and ``k`` + 1, so that ``<`` and ``<=`` differ.
 
     No number is repeated within a column, so sorting has no ties.
     """

@@ -1,4 +1,4 @@
-"""Defines a synthetic task and assigns each task to a part of the data. The other modules create the tasks."""
+"""Defines a synthetic task and assigns it to a part of the data. The other modules of the package create tasks."""
 
 from __future__ import annotations
 
