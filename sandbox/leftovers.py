@@ -1,8 +1,8 @@
 """Finds containers, cgroups and temporary folders that remain from sandboxes whose process has ended.
 
-A process that is killed with SIGKILL removes nothing. The name or label of every such object therefore contains its
-*owner*: the process that created it. When ``LocalSandbox`` or ``DockerSandbox`` opens, it removes the objects of owners
-that have ended.
+A process that is killed with SIGKILL removes nothing. Therefore the name or label of each container, cgroup and folder
+contains its *owner*: the process that created it. When ``LocalSandbox`` or ``DockerSandbox`` opens, it removes
+everything whose owner has ended.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def _installed_if_there(name: str) -> list[Distribution]:
 
 
 def _unpacked(wheels: Sequence[Path]) -> Path:
-    """Return the cache folder with the unpacked wheels, which is created if it is missing.
+    """Return a cache folder with the unpacked wheels. Create the folder if it is missing.
 
-    Its name is a hash of the wheels.
+    The name of the folder is a hash of the wheels.
     """
     target = CACHE / content_hash(wheels, hashlib.sha256())
     if target.is_dir():

@@ -53,7 +53,7 @@ _numbers = itertools.count(1)
 
 
 class LocalSandbox(PooledSandbox):
-    """Executes programs in boxes that it creates itself. Requires Linux 5.13 or newer.
+    """Executes programs in boxes on this machine, without Docker. Requires Linux 5.13 or newer.
 
     Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
     protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the number of
@@ -212,7 +212,7 @@ def sweep() -> None:
 
 
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
-    """Start the first process of a box. Linux kills it when the thread that called this function ends."""
+    """Start the first process of a box. If the thread that called this function ends, Linux kills the process."""
     command, stream = [_python(), *COMMAND], wire.fileno()
     return subprocess.Popen(
         command, stdin=stream, stdout=stream, stderr=log, env=ENVIRONMENT, cwd="/", start_new_session=True

@@ -42,7 +42,7 @@ def checked_names(packages: Sequence[str], wheels: str | None) -> tuple[str, ...
 def wheels_of(packages: Sequence[str], folder: str) -> list[Path]:
     """Return the wheels in ``folder`` of the packages and of their dependencies.
 
-    A dependency that has no wheel there is left out.
+    A dependency without a wheel in ``folder`` is left out.
 
     Raises ``ConfigError`` if the folder has no wheel, or several, for one of the packages.
     """
@@ -93,7 +93,7 @@ def unpack(wheels: Iterable[Path], target: Path) -> None:
 
 
 def installed(packages: Sequence[str]) -> list[Distribution]:
-    """Return those of the packages, and of their dependencies, that are installed in bestofn's environment.
+    """Return the installed packages among ``packages`` and their dependencies.
 
     Raises ``ConfigError`` if one of ``packages`` is not installed. A missing dependency raises no error.
     """
@@ -128,7 +128,8 @@ def top_level_paths(found: Distribution) -> list[Path]:
 def _closure(packages: Iterable[str], requirements: Callable[[str], list[str] | None]) -> list[str]:
     """Return the names of the packages and of all their direct and indirect requirements.
 
-    ``requirements`` returns None for a missing package, for example one that only another operating system needs.
+    ``requirements`` returns None for a missing package, which is then left out. For example, a requirement may be only
+    for another operating system.
     """
     known: list[str] = []
     waiting = [_bare(name) for name in packages]

@@ -131,7 +131,8 @@ class Pool:
     async def _take(self, language: str, new: bool) -> Box:
         """Return an idle box, or open a new one.
 
-        If ``new``, a box has failed before. Then always open a box, and close one idle box, which may have failed too.
+        With ``new``, always open a box, because another box has failed. Also close one idle box, because it may have
+        failed too.
         """
         if new and self._idle:
             self._close_later(self._idle.pop())

@@ -1,9 +1,9 @@
 """Worker processes for trusted functions that may need too much time or memory (``protocols.Workers``).
 
-The math verifier calls SymPy in them, and the code verifier compares long results. A process can always be killed, but
-a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled, so a
-function must be importable. Untrusted programs need a sandbox instead: a worker has limited time and memory, but full
-access to files and network.
+The math verifier calls SymPy in worker processes, and the code verifier compares long results. A process can always be
+killed, but a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled,
+so a function must be importable. Untrusted programs need a sandbox instead: a worker has limited time and memory, but
+full access to files and network.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ProcessPool:
 
         Raises ``TimeoutError`` after ``timeout_s``, ``ProcessorTimeError`` after ``cpu_s`` of processor time,
         ``MemoryError`` above the memory limit, and any error that the function raises. If the worker ends during the
-        call, the call is repeated once. If that worker ends too, ``WorkerLost`` is raised.
+        call, the call is repeated once in a new worker. If the new worker ends too, ``WorkerLost`` is raised.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")

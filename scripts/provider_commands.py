@@ -109,7 +109,7 @@ def _check_model(provider: str, model: str, environment: Mapping[str, str]) -> N
 
 
 def _local_model(provider: str, environment: Mapping[str, str], model: str, *, must_answer: bool) -> list[str]:
-    """Return the override with the name of the model that the local server has; [] if it is not needed or not known.
+    """Return the override with the name of the local server's model; [] if it is not needed or the name is not known.
 
     An experiment file may name a model of a service, but a local server accepts only the name of its own model. The
     override is not needed if ``model`` is given. Raises ``ConfigError`` if ``must_answer`` is set, ``provider`` is
@@ -152,7 +152,7 @@ def _regen(provider: str, given: argparse.Namespace, environment: Mapping[str, s
 
 
 def _commands_of_run(run: Path) -> set[str]:
-    """Return those of ``NAMES`` whose provider sampled the responses of ``run``."""
+    """Return the names in ``NAMES`` whose provider sampled the responses of ``run``."""
     config: Mapping[str, Any] = manifest.read(run).get("config") or {}
     provider: Mapping[str, Any] = config.get("provider") or {}
     generator = GENERATORS_OF_CLASSES.get(str(provider.get("_target_") or "").rpartition(".")[2])

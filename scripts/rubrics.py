@@ -83,8 +83,8 @@ def sides(judged: Sequence[Judged]) -> tuple[list[Candidate], list[Candidate]]:
     """Return the good and the bad answers of a query.
 
     Good answers have the verdict pass, and bad answers have the verdict fail. If only one of these verdicts occurs,
-    both lists are empty. If neither occurs, the answer with the highest score is good, and the one with the lowest is
-    bad. If all scores are equal or missing, both lists are empty.
+    both lists are empty. If neither occurs, the answer with the highest score is good, and the answer with the lowest
+    score is bad. If all scores are equal or missing, both lists are empty.
     """
     usable = [one for one in judged if not one.candidate.error and one.candidate.text.strip()]
     good, bad = ([one.candidate for one in usable if one.verdict.outcome == side] for side in ("pass", "fail"))

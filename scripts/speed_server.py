@@ -2,8 +2,9 @@
 
     python -m bestofn.scripts.speed_server LATENCY_S [tail]
 
-With ``tail``, 1 % of the requests wait 2 s longer and 5 % wait five times as long. The hash of the prompt selects them,
-so every client gets the same delays. ``GET /stats`` returns the counts, and ``POST /reset`` sets them to zero.
+With ``tail``, 1 % of the requests wait 2 s longer and 5 % wait five times as long. The hash of the prompt selects these
+requests, so every client gets the same delays. ``GET /stats`` returns the counts, and ``POST /reset`` sets them to
+zero.
 """
 
 from __future__ import annotations

@@ -52,7 +52,10 @@ def verify(arguments: Arguments) -> None:
 
 
 def output_of(source: str, out: str | None, *, in_place: bool) -> Path:
-    """Return the file to write: ``out``, ``source`` itself, or a new file next to it."""
+    """Return the file to write:
+
+    ``out``, or ``source`` itself with ``in_place``, or a new file with the suffix ``-verified``.
+    """
     path = Path(source).expanduser()
     is_file = path.is_file()
     if in_place and (out or not is_file):

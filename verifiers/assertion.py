@@ -205,9 +205,9 @@ def _is_denied_doubt(before: str, doubt: re.Match[str]) -> bool:
 
 
 def _is_quoted(before: str, statement: str, after: str) -> bool:
-    """Return whether the statement is in a quotation of another writer.
+    """Return whether the response quotes a sentence with the statement from somebody else.
 
-    An answer that the writer only puts in quotation marks is not such a quotation.
+    Quotation marks around the response's own answer do not count: ``The answer is "42"``.
     """
     for opening, closing in (('"', '"'), ("“", "”"), ("「", "」")):
         at = before.rfind(opening)

@@ -50,12 +50,13 @@ class BySplit:
     """Verifies each answer with the verifier for the domain of its query.
 
     The split name determines the domain. If the split is unknown, the kind of reference determines it. ``domains`` maps
-    a domain to its verifier. If that verifier is None or missing, ``default`` is used. If there is no default, the
+    a domain to its verifier. If this verifier is None or missing, ``default`` is used. If there is no default, the
     verdict is ``abstain``.
 
     If the reference has ``checks``, each check is a domain, and the answer must pass all checks (``Every``). If the
-    reference also has an answer or expected calls, the answer must match these too. With ``compose``, ``Every`` is also
-    used for references without checks that have several parts, such as an answer and expected calls.
+    reference also has an answer or expected calls, the candidate must match the answer and the calls too. With
+    ``compose``, ``Every`` is also used for references without checks that have several parts, such as an answer and
+    expected calls.
     """
 
     name = "by_split"

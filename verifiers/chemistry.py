@@ -60,7 +60,8 @@ class ChemistryVerifier:
     """Verifies the equation or formula in ``reference.checks["chemistry"]``, a text such as ``2 H2 + O2 -> 2 H2O``.
 
     An equation passes if it has the same species and amounts. A common factor and the order of species on a side do not
-    matter. A formula passes if it has the same atoms and charge. The verdict is ``abstain`` if the answer has neither.
+    matter. A formula passes if it has the same atoms and charge. The verdict is ``abstain`` if the answer contains no
+    equation and no formula.
     """
 
     name = "chemistry"

@@ -25,7 +25,7 @@ _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 class Database(NamedTuple):
     """A database engine: its function ``query``, and the ``errors`` that a wrong query raises.
 
-    If ``error_name`` is set, answers contain it instead of the class name of the error.
+    If ``error_name`` is set, replies contain ``error_name`` instead of the class name of the error.
     """
 
     query: Query
@@ -34,10 +34,13 @@ class Database(NamedTuple):
 
 
 def database_language(open_database: Callable[[Job], Database], limits_address_space: bool = True) -> Language:
-    """Return the language of the queries to one database engine. It has no driver: the host compares the rows."""
+    """Return the language for queries to one database engine.
+
+    The language has no driver: the host compares the rows.
+    """
 
     def become_program(caps: Caps) -> None:
-        """Wait for a job and answer each of its calls with the rows that the program's query returns."""
+        """Wait for a job. Answer each call of the job with the rows that the program's query returns."""
         job = await_job()
         close_fault()
         _answer_calls(job, open_database(job))
@@ -90,7 +93,7 @@ def only_query(results: Sequence[list[Row] | None]) -> list[Row]:
 
     The result of a statement without rows is None.
 
-    Raises ``ValueError`` unless there is exactly one query. With several queries, the answer would be unclear.
+    Raises ``ValueError`` unless there is exactly one query, because it would be unclear which rows count.
     """
     queries = [rows for rows in results if rows is not None]
     if len(queries) != 1:

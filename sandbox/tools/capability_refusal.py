@@ -1,7 +1,7 @@
 """Detects capability refusals: answers in which the model says that it lacks the ability or the tools to answer.
 
-``stages.rollout`` uses this module. A model may refuse in this way because the tool results were invented from a
-schema. The dialogue is then repeated, and a model writes the tool results.
+``stages.rollout`` uses this module. Tool results that were invented from a schema may cause such a refusal. In this
+case the dialogue is repeated, and a model writes the tool results.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class MockTools:
 
     ``sampler`` is the model that invents the result if a tool resembles no catalogue tool. If ``sampler`` is None, such
     a tool returns an error. ``sandbox`` runs the programs of ``code.run_python``. ``faults`` is the share of calls
-    whose first attempt fails with a rate limit; ``seed`` determines these calls. ``offered`` selects the tools of
+    that fail once with a rate limit; ``seed`` determines these calls. ``offered`` selects the tools of
     ``declarations`` by name or by domain, such as ``weather``; if ``offered`` is empty, all tools are selected. If
     ``prefer_model`` is True, the model also writes the results that would otherwise be invented from a schema.
     """

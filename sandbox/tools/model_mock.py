@@ -33,11 +33,11 @@ async def played(
 ) -> JsonValue:
     """Return the result that a model invents for one call.
 
-    The model sees only the declaration, the arguments, the seed and the earlier calls of this rollout. The sampler
-    records each answer, so the same request of a later candidate gets the recorded answer.
+    The model sees only the declaration, the arguments, the seed and the earlier calls of this rollout. The journal
+    stores each reply, so the same call of a later candidate gets the same result.
 
     Raises ``ToolBroken`` if the model cannot be reached, returns no JSON, or violates the declared output schema.
-    Raises ``ToolFailure`` if the model answers that the tool returns an error.
+    Raises ``ToolFailure`` if the model replies that the tool returns an error.
     """
     schema = output_schema(function)
     question = {
@@ -81,9 +81,9 @@ def output_schema(function: JsonObject) -> JsonObject:
 
 
 def mended_json(text: str) -> JsonValue:
-    """Return the JSON object or list in a model's answer, which may be in a code fence or between prose.
+    """Return the JSON object or list in a model's reply, which may be in a code fence or between prose.
 
-    Trailing commas are removed. Returns None if the answer contains no valid JSON.
+    Trailing commas are removed. Returns None if the reply contains no valid JSON.
     """
     text = without_thinking(text)[1].strip()
     for part in (text.partition("```")[2], text):  # first the content of a code fence, then the whole text

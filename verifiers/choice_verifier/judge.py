@@ -26,7 +26,10 @@ _OF_OPTIONS = regex(r"^\W*(?:(?:[Bb]oth|[Ee]ither)\s+)?\(?[A-Z]\)?\s*(?:,|and|&|
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a comparison. ``method`` names the rule that decided, ``extraction`` where the answer was found."""
+    """The result of a comparison. ``method`` is the rule that decided.
+
+    ``extraction`` is the place of the answer in the text.
+    """
 
     outcome: Outcome
     method: str

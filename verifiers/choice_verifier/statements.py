@@ -348,6 +348,6 @@ def _closing(text: str, options: Sequence[str]) -> Statement | None:
 
 
 def _is_asserted_cue(sentence: str, cue: re.Match[str]) -> bool:
-    """Return whether ``sentence`` asserts the letter in ``cue``, and also the words of ``cue`` after the letter."""
+    """Return whether ``sentence`` asserts the letter in ``cue`` and also the words after the letter in ``cue``."""
     start, end = cue.span(cue.lastindex or 0)
     return is_asserted(sentence, start, end) and is_asserted(sentence, start, cue.end())

@@ -2,8 +2,8 @@
 
 * A ``bool`` never equals an ``int``, a ``str`` never equals a number, and a tuple never equals a list.
 * An expected ``int`` must be an ``int``. For an expected ``float``, an ``int`` of the same value is accepted.
-* Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute. The difference must also be at
-  most a thousandth of a small expected value. NaN equals NaN.
+* Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute. For a small expected value, the
+  difference must also be at most a thousandth of this value. NaN equals NaN.
 * Text output is compared line by line. Spaces at line ends and empty lines at the end are ignored. The number of spaces
   between words is ignored. If lines of the expected output are indented differently, as in a printed shape, the
   indentation counts. Numbers in the output are compared as text, but two decimal fractions are equal if they differ by
