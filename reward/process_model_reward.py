@@ -66,7 +66,7 @@ class ProcessModelReward:
         self._model = None
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the combined probability of every candidate."""
+        """Return one score per candidate: the probabilities that its steps are right, combined into one number."""
         steps = [[] if one.error else steps_of(one.text) for one in candidates]
         places = [place for place, parts in enumerate(steps) if parts]
         scores = [

@@ -44,7 +44,7 @@ class ProcessReward:
         return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the combined probability of every candidate."""
+        """Return one score per candidate: the probabilities that its steps are right, combined into one number."""
         steps = [[] if one.error else steps_of(one.text) for one in candidates]
         found = await self.probabilities(query, steps)
         return [
@@ -76,7 +76,10 @@ class ProcessReward:
 
 
 def graded_steps(steps: Sequence[str], chances: Sequence[float] | str, aggregate: Aggregate) -> Score:
-    """Return the score of an answer. ``chances``: the probabilities of its steps, or why there are none."""
+    """Return the score of an answer.
+
+    ``chances`` are the probabilities of its steps, or the reason why they are missing.
+    """
     if isinstance(chances, str):
         return Score(None, {"error": chances})
     graded = [{"text": text, "score": value} for text, value in zip(steps, chances, strict=True)]

@@ -35,7 +35,9 @@ class Estimate(NamedTuple):
 
 
 class RolloutReward:
-    """Scores each step with the share of ``samples`` continuations after it that pass the ``verifier``.
+    """Scores a step by sampling ``samples`` continuations after it.
+
+    The value is the share that passes the ``verifier``.
 
     ``continue_by`` says how the model gets the steps. ``request``: as an answer, followed by a request to continue.
     ``prefix``: as the beginning of its own answer. For ``prefix``, the server must support ``continue_final_message``,
@@ -74,7 +76,7 @@ class RolloutReward:
         return [calls, *planned_calls(self.verifier, query, count)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the combined share of every candidate."""
+        """Return one score per candidate: the values of its steps, combined into one number."""
         judged = zip(candidates, verdicts, strict=True)
         return list(await asyncio.gather(*(self._score(query, one, verdict) for one, verdict in judged)))
 

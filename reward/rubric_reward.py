@@ -15,10 +15,11 @@ NO_RUBRIC = "the query has no rubric; set dataset.columns.rubric, reward.file or
 
 
 class RubricReward:
-    """Scores an answer with the satisfied share of the rubric's weights, 0…1; 0 if a required criterion is broken.
+    """Scores an answer with the share of the rubric's weights whose criteria are satisfied, 0…1.
 
-    The check ``verdict`` uses the verdict of the run. If the state of a criterion is not known, the value is None,
-    because it could not be compared with the values of siblings. The parameters are those of ``RubricGrader``.
+    The score is 0 if a required criterion is not satisfied. If it is unknown whether a criterion is satisfied, the
+    score is None, because a partial score cannot be compared with the scores of siblings. A criterion with ``check:
+    verdict`` uses the verdict of the run. The parameters are those of ``RubricGrader``.
     """
 
     name = "rubric"

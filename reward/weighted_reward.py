@@ -14,9 +14,9 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 class WeightedReward:
     """Scores the weighted sum of the values of ``rewards``. The default weight is 1.
 
-    If the value of one reward is None, the sum is None, because it could not be compared with the sums of the other
-    answers. With ``skip_missing``, this reward is left out of the sum instead. ``parts`` holds the value of each reward
-    by name. ``parts["detail"]`` holds the ``parts`` of each reward.
+    If one of the values is None, the sum is None, because a partial sum cannot be compared with the sums of siblings.
+    With ``skip_missing``, the missing value is left out of the sum instead. ``parts`` holds the value of each reward by
+    name. ``parts["detail"]`` holds the ``parts`` of each reward.
     """
 
     name = "weighted"

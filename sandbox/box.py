@@ -69,8 +69,8 @@ class Box:
     """A connection to the supervisor of one box.
 
     ``fit`` is False if the box must not be used again: an error occurred, or a program left processes or files behind.
-    The caller must then close the box. The function ``ran_out_of_memory`` is called after the box
-    has ended. It returns whether the memory of the box ran out.
+    The caller must then close the box. After the box has ended, ``ran_out_of_memory`` is called; it returns whether the
+    memory of the box ran out.
     """
 
     def __init__(

@@ -35,9 +35,8 @@ class Cgroups:
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
         """Create cgroups and set their limits.
 
-        If a limit cannot be set on this machine, it is left out without an error.
-
-        The caller must therefore test in the box that the limits of memory and processes work.
+        A limit that this machine does not support is left out without an error. Therefore the caller must test in the
+        box that the limits of memory and processes work.
         """
         made = cls()
         memory = memory_mb * _MIB
@@ -169,7 +168,10 @@ def _has_controllers(mount: Path) -> bool:
 
 
 def _parents(mount: Path, own: str) -> list[Path]:
-    """Return those cgroups in which this process may create others: its own and those above it, nearest first."""
+    """Return the cgroups in which this process may create cgroups, nearest first.
+
+    Only its own cgroup and the cgroups above it are considered.
+    """
     here = mount / own.strip("/")
     above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
     return [folder for folder in above if os.access(folder, os.W_OK)]

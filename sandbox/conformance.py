@@ -64,7 +64,7 @@ class Finding:
 async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
     """Run the checks one after another and return one finding per check.
 
-    If a check cannot be run, the promise is not shown to hold: ``holds`` is False.
+    If a check cannot be run, ``holds`` is False in its finding.
     """
     findings = []
     for check in checks:

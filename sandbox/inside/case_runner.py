@@ -180,8 +180,8 @@ class CaseRunner:
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
         """Return a proxy for the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
 
-        The result is {} unless exactly one such function is called by every case. Otherwise a function of the program
-        could replace a builtin that the tests need, such as ``set``.
+        Exactly one such function must be called by every case; otherwise the result is {}. Without this rule, a
+        function of the program could replace a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
         proxies = self.program.names(sorted(everywhere & set(dir(builtins))))

@@ -1,8 +1,8 @@
-"""Converts the driver's values to JSON forms and back: arguments for the program, and answers from the program.
+"""Converts the driver's values to JSON forms and back: arguments for the program, and results from the program.
 
-``program_client`` calls it for each message. ``plain`` converts plain data; this module adds references to other
-objects. The driver sends ``{"mine": handle}`` for an object of the program, and ``{"yours": description}`` for a
-function of the tests. The program sends handles with descriptions of their classes; ``mirrors`` makes the classes.
+``program_client`` calls ``DriverValues`` for each message. ``plain`` converts plain data; this module adds references
+to other objects. The driver sends ``{"mine": handle}`` for an object of the program, and ``{"yours": description}`` for
+a function of the tests. The program sends handles with descriptions of their classes; ``mirrors`` makes the classes.
 """
 
 from __future__ import annotations

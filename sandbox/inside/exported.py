@@ -2,7 +2,7 @@
 
 ``languages.python`` calls ``serve_driver`` in the program's process. Plain data is sent by value. Any other object
 stays in the program, and the driver gets a handle with a description of its class (``descriptions``). This process runs
-the untrusted program, so the driver does not trust its answers. The tests run in the driver and compare plain values
+the untrusted program, so the driver does not trust its replies. The tests run in the driver and compare plain values
 only.
 """
 
@@ -71,9 +71,9 @@ class Exported:
             self.link.send(self.answer(request))
 
     def answer(self, request: plain.FormObject) -> plain.FormObject:
-        """Perform one request and return the answer.
+        """Perform one request of the driver and return the reply.
 
-        The answer is ``{"ok": result}``, ``{"raise": error}``, ``{"refused": reason}`` or ``{"names": descriptions}``.
+        The reply is ``{"ok": result}``, ``{"raise": error}``, ``{"refused": reason}`` or ``{"names": descriptions}``.
         With ``ok``, the keys ``args`` and ``kwargs`` contain the mutable arguments after the call.
         """
         try:
@@ -106,9 +106,10 @@ class Exported:
 
     @contextmanager
     def _trying(self) -> Iterator[None]:
-        """Context in which forms are encoded only for comparison and are not sent to the driver.
+        """Context for forms that are encoded only for a comparison and are not sent to the driver.
 
-        So the driver does not receive class descriptions that are made in the block. They are made again when needed.
+        The block may encode class descriptions. After the block they count as not sent, so they are sent when they are
+        needed.
         """
         before = set(self.described)
         try:

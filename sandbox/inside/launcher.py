@@ -136,7 +136,7 @@ _ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc
 def _build_root(folders: list[str], launch: LaunchSettings) -> None:
     """Mount the files and folders that a box may read. The mount points are below the new root folder.
 
-    Mounted are ``folders`` (which may also name files), a few files of /etc, devices, and an empty /tmp.
+    ``folders`` (which may also name files), a few files of /etc, devices and an empty /tmp are mounted.
     """
     root = launch["root"]
     _mount("none", "/", flags=_REC | _PRIVATE)

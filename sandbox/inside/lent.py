@@ -1,7 +1,7 @@
 """Objects of the tests that the program may use: mocks, objects of the tests' classes, iterators, coroutines, streams.
 
 The object stays in the driver. The program gets a number with a description of the class, builds a proxy from it
-(``borrowed``) and asks for operations. The program is untrusted, so some operations are refused: it cannot read a
+(``borrowed``) and requests operations. The program is untrusted, so some operations are refused: it cannot read a
 private attribute, or an attribute of a function or module, and cannot change the behaviour of a mock.
 """
 

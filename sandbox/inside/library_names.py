@@ -121,7 +121,7 @@ def assertions_in(open_names: set[str]) -> dict[str, Any]:
 def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
     """Return True if ``name`` in the tests means a class of the program and not the library's class with this name.
 
-    Then the tests read an attribute that objects of the library's class do not have.
+    It means a class of the program if the tests read an attribute that objects of the library's class do not have.
     """
     nodes = [node for tree in trees for node in ast.walk(tree)]
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and _calls(node.value, name)]

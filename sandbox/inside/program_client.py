@@ -1,7 +1,7 @@
 """The driver's connection to the program. It sends requests, and creates proxies for names that the program defines.
 
 ``driver`` creates one client per execution. Each proxy calls ``request`` of the client. The program's side is
-``exported.Exported``. The program's process is untrusted: a malformed answer ends the tests.
+``exported.Exported``. The program's process is untrusted: a malformed reply ends the tests.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class ProgramClient:
     def names(self, wanted: list[str]) -> dict[str, Any]:
         """Return a proxy for each name in ``wanted`` that the program defines.
 
-        Raises ``ProgramGone`` if there is no answer.
+        Raises ``ProgramGone`` if the program sends no reply or a malformed one.
         """
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
@@ -126,9 +126,9 @@ class ProgramClient:
         self.request("name", "", values, name=name)
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
-        """Send one message and return the answer. Raises ``ProgramGone`` if there is none.
+        """Send one message and return the program's reply. Raises ``ProgramGone`` if there is none.
 
-        Before it answers, the program may call functions of the tests. This method performs these calls.
+        Before it replies, the program may call functions of the tests. This method performs these calls.
         """
         with self._one_at_a_time:
             try:

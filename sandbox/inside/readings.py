@@ -1,7 +1,7 @@
 """Detects objects of the program that give different values for two equal readings.
 
-The tests may ask whether a value is greater than 1, and then whether it is less than 2. An object could answer with a
-large number first, and with a small number then.
+The tests may ask whether a value is greater than 1, and then whether it is less than 2. A hostile object could give a
+large number for the first question and a small number for the second.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class StrictRunEnded(BaseException):
 
 
 class ProgramGone(StrictRunEnded):
-    """The program's process has ended, or its answer is malformed."""
+    """The program's process has ended, or its reply is malformed."""
 
 
 class Refused(StrictRunEnded):

@@ -1,4 +1,4 @@
-"""Makes replacements by tests take effect in the program: with ``mock.patch``, ``monkeypatch`` or an assignment.
+"""Repeats in the program what the tests replace with ``mock.patch``, ``monkeypatch`` or an assignment.
 
 In the driver, ``Watched`` finds the members of library modules that the tests have replaced. In the program,
 ``Replaced`` sets the same members.

@@ -83,10 +83,7 @@ def _complete_interpreter() -> None:
 
 
 def with_packages(path: list[str], packages: list[str]) -> list[str]:
-    """Return ``path`` with the folders ``packages`` inserted behind the standard library.
-
-    The packages of the system follow behind them.
-    """
+    """Return ``path`` with ``packages`` inserted between the standard library and the packages of the system."""
     place = next((number for number, entry in enumerate(path) if entry.endswith("-packages")), len(path))
     return [*path[:place], *packages, *path[place:]]
 

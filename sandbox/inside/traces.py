@@ -1,8 +1,8 @@
 """Traces that an execution leaves in the counters of its box: process ids, inode numbers, the time of its folder.
 
-A later program in the same box could read them, so one program could pass an answer to another. Therefore
-``supervisor`` blurs the counters after each execution that started further processes or created files. After heavy use,
-the box is replaced.
+A later program in the same box could read the counters, so one program could pass a result to another program.
+Therefore ``supervisor`` blurs the counters after each execution that started further processes or created files. After
+heavy use, the box is replaced.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def _with_tests(source: str, tests: str) -> str:
     """Return the program, followed by a subshell that runs its tests.
 
     An error in an expression ends a subshell, whereas the main shell would continue with the next line. The command
-    that reports the pass is at the end of the subshell. If the tests call ``exit``, they may not reach this command. It
-    then runs before the tests.
+    that reports the pass is at the end of the subshell. If the tests contain ``exit``, this command is put before the
+    tests, because they may end before it.
     """
     if re.search(r"\bexit\b", tests):
         return f"{source}\n{_PASSED}\n(\n{tests}\n)\n"

@@ -1,6 +1,6 @@
 """Bash source of two shells: the program's shell, which serves calls, and the shell of the tests, which sends them.
 
-``languages.bash`` starts both. Each message is a list of words that end with NUL. A request consists of:
+``languages.bash`` starts both shells. Each message is a list of words that end with NUL. A request consists of:
 
 1. the number of its words,
 2. ``here`` (run the command in the program's own shell, so that later calls see its variables) or ``sub`` (run the
@@ -10,7 +10,7 @@
 5. the number of words that describe arrays, and these words,
 6. the command.
 
-The answer is the output, the status and the standard error, then the variables, then an empty word. A variable is its
+The reply is the output, the status and the standard error, then the variables, then an empty word. A variable is its
 name, its kind (``a``, ``A`` or ``s``), its number of items, and its items as pairs (key, value). The program's standard
 error is also written to the standard error of the execution.
 """

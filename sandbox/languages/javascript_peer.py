@@ -1,9 +1,9 @@
 """JavaScript source of the connection between the driver and the program: messages, references and proxies.
 
-Both processes include it. A *peer* is one end of the connection. It sends requests and answers those of the other
-process, also while it waits for an answer. An object that is not plain data stays in its process. The other process
-gets a proxy, which requests each property when it is read. Prototypes are mirrored, so ``instanceof`` works without a
-request. A promise settles in both processes.
+Both processes include this source. A *peer* is one end of the connection. A peer sends requests, and replies to the
+requests of the other peer, also while it waits for a reply. An object that is not plain data stays in its process. The
+other process gets a proxy, which requests each property when it is read. Prototypes are mirrored, so ``instanceof``
+works without a request. A promise settles in both processes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """JavaScript source for containers that the driver and the program share: arrays, objects, maps, sets and dates.
 
-Both processes run it, and send each other the changes of the containers. Without it, every array would be copied
-between the processes. A test could then not check whether a function changes, stores or returns the array that it gets.
+Both processes run this source, and send each other the changes of the containers. Without it, every array would be
+copied between the processes. A test could then not check whether a function changes, stores or returns the array that
+it gets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What the supervisor needs to know of a language: ``Language``. Each module of a language defines one."""
+"""The type ``Language``: the functions and settings of a language that the supervisor uses.
+
+Each language module has one.
+"""
 
 from __future__ import annotations
 
