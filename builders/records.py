@@ -340,8 +340,8 @@ class Program:
     ``[setup]``, and each call gets a new database.
     ``tests``: source code that a separate driver process executes after ``setup``. If a test calls a function of the
     program, the driver forwards the call to the program's process.
-    ``same_process``: no driver is used. The tests run in the program's own process, as benchmarks run them. The program
-    can forge these results, so they can cast doubt on a fail but never give a pass.
+    ``same_process``: no driver is used. The tests run in the program's own process, as benchmarks run them. The
+    program can forge these results. So they never give a pass, but they can change a fail to ``abstain``.
     """
 
     language: Language
@@ -363,7 +363,7 @@ ExecutionStatus = Literal["ok", "error", "timeout", "memory", "output", "infra"]
 
 
 class Packed(Protocol):
-    """Results that are not decoded yet, because it may take long. ``decode`` returns the entries of ``returns``."""
+    """Results that are not decoded yet, because this may take long. ``decode`` returns the entries of ``returns``."""
 
     def decode(self) -> tuple[JsonObject, ...]: ...
 

@@ -83,7 +83,7 @@ class BedrockMessages(AnthropicCloud):
         super().__init__(**settings)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """Return the request body. It contains the beta features, because Bedrock does not read their header."""
+        """Return the request body. The beta features are in the body, because Bedrock ignores the header."""
         body = super().body(request, n)
         betas = [value for name, value in self._headers.items() if name.lower() == "anthropic-beta"]
         if betas and "anthropic_beta" not in body:

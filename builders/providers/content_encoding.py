@@ -31,9 +31,9 @@ class BodyTooLarge(Exception):
 def decoded_body(body: bytes, encoding: str, most: float) -> tuple[bytes, str]:
     """Return (decoded body, ""). If ``body`` cannot be decoded, return (``body``, ``encoding``).
 
-    ``encoding`` is the header ``Content-Encoding``. A body that is plain text in spite of this header is returned
-    unchanged. A wrong checksum of gzip is ignored, because the JSON is checked later. Raises ``BodyTooLarge`` if the
-    decoded body is larger than ``most`` bytes.
+    ``encoding`` is the header ``Content-Encoding``. If the header is wrong and ``body`` is plain text, ``body`` is
+    returned unchanged. A wrong checksum of gzip is ignored. Raises ``BodyTooLarge`` if the decoded body is larger
+    than ``most`` bytes.
     """
     decoded = body
     for name in reversed([name.strip().lower() for name in encoding.split(",")]):

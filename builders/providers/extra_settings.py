@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 
 def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> dict[str, str]:
-    """Return ``headers`` and the headers in an environment variable. All values are text; None leaves a header out.
+    """Return the headers of a request: ``headers``, and those in the environment variable ``variable``.
 
-    ``variable`` is the environment variable, which an SDK reads too. It has one ``NAME: VALUE`` per line. If it has a
-    header that is also in ``headers``, the value in ``headers`` is used.
+    ``variable`` contains one ``NAME: VALUE`` per line; an SDK reads it too. A header in ``headers`` replaces a
+    header of the same name. A header with the value None is not sent.
     """
     lines = (os.environ.get(variable) or "").split("\n") if variable else []
     pairs = [line.partition(":") for line in lines]
@@ -24,7 +24,7 @@ def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> di
 def query_text(parameters: Mapping[str, object]) -> str:
     """Return ``parameters`` as the query of a URL. A list gives one parameter per item; None gives no parameter.
 
-    Raises ``ValueError`` for a value that is neither text nor a number nor a list of them.
+    Raises ``ValueError`` for a value of another type than text, number, or list of texts and numbers.
     """
     return urlencode([(name, text) for name, value in parameters.items() for text in _query_texts(name, value)])
 

@@ -225,7 +225,7 @@ class HttpService(ABC):
     def reply_model(self) -> type[BaseModel] | None:
         """Return the SDK's data model of a reply; None if there is none.
 
-        It is used to describe what is wrong in a reply that cannot be parsed.
+        Error messages use the model to say what is wrong in a reply.
         """
         return None
 
@@ -240,8 +240,8 @@ class HttpService(ABC):
     def usage_of(self, reply: Reply) -> Usage | None:
         """Return the token usage of a reply that ``read`` cannot parse; None if the reply costs nothing.
 
-        An incomplete reply, or an error that reports no usage, costs nothing. If the content encoding of a reply cannot
-        be decoded, its usage is unknown, and an empty ``Usage`` is returned.
+        An incomplete reply costs nothing, nor does an error that reports no usage. If the content encoding cannot be
+        decoded, the result is an empty ``Usage``, because the usage is unknown.
         """
         if reply.encoding:
             return Usage()

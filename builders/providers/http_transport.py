@@ -1,8 +1,8 @@
 """Sends JSON over HTTP for all services, with a connection pool, typed errors, and an optional log.
 
-Both transports send with the aiohttp connections of this module. With ``transport=direct`` this module builds the
-requests itself; ``builders.providers.sdk_transport`` has the services' SDKs build them. Measurements:
-docs/decisions/sdk-transport.md. Nothing is retried here; only ``builders.sampling.limiter`` retries.
+Every request uses the aiohttp connections of this module. With ``transport=direct``, this module builds the
+requests. With ``transport=sdk``, the SDK of the service builds them (``builders.providers.sdk_transport``).
+Measurements: docs/decisions/sdk-transport.md. Nothing is retried here; only ``builders.sampling.limiter`` retries.
 """
 
 from __future__ import annotations
@@ -303,7 +303,10 @@ def decoded(body: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Convert ``digits`` to a number. With 1,000 digits or more it is infinite, because ``int`` may refuse it."""
+    """Convert ``digits`` to an integer; to a float (infinity) if there are 1,000 digits or more.
+
+    ``int`` may refuse so many digits.
+    """
     return int(digits) if len(digits) < 1000 else float(digits)
 
 

@@ -34,7 +34,7 @@ class InProcessProvider(ABC):
 
     @abstractmethod
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """Sample at least one and at most ``n`` completions. Raises ``ProviderError`` if it can sample none."""
+        """Sample at least one and at most ``n`` completions. Raises ``ProviderError`` if none can be sampled."""
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Call ``sample`` and return its completions as JSON in a ``Reply``."""

@@ -86,7 +86,7 @@ class OpenAIChat(HttpBatchService):
         return openai_client(self._tokens.open() if self._tokens else None, **settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return the header that contains ``key``; none with ``bearer``, because the SDK then sends the token."""
+        """Return the header that contains ``key``. With ``bearer``, there is no header: the SDK sends the token."""
         return {} if self._tokens else super().key_headers(key)
 
     def access(self) -> str:

@@ -212,7 +212,10 @@ def _stop(value: JsonObject, calls: bool, refusal: str) -> StopReason:
 
 
 def _items(message: Message) -> list[dict[str, object]]:
-    """Return the input items of ``message``. If the service produced its items, they are returned unchanged."""
+    """Return the input items of ``message``.
+
+    Items that the service sent are returned with the ids of the tool calls.
+    """
     role = message["role"]
     if role == "tool":
         output = content_text(message.get("content"))

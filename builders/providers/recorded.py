@@ -98,7 +98,7 @@ def _is_message(message: object) -> bool:
 
 
 def _with_content(message: JsonObject) -> JsonObject:
-    """Return ``message`` with a ``content``. If it has none, its text under one of ``TEXT_KEYS`` is moved there."""
+    """Return ``message`` with a ``content``. If the text has a key of ``TEXT_KEYS``, this key becomes ``content``."""
     key = next((key for key in TEXT_KEYS if isinstance(message.get(key), str)), None)
     if key is None or "content" in message:
         return message

@@ -32,10 +32,10 @@ def oddities(value: object, model: type[BaseModel]) -> str:
 
 
 def _nearest(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
-    """Return, per value, only the errors of the type that the value probably should have.
+    """Return the errors of one type per value: the type that the value probably should have.
 
-    pydantic reports the errors of every type that it has tried. The probable type is the type with the fewest errors.
-    A type that does not allow the value of the field ``type`` is considered only if no other type does.
+    pydantic reports the errors of every type that it has tried. The probable type is the type with the fewest
+    errors. A type that does not allow the value of the field ``type`` is considered only if no other type does.
     """
     by_place: dict[Path, dict[Path, list[ErrorDetails]]] = defaultdict(lambda: defaultdict(list))
     for error in errors:
@@ -53,7 +53,7 @@ def _is_another_type(error: ErrorDetails) -> bool:
 
 
 def _until_a_type(place: Path) -> Path:
-    """Return the part of ``place`` before the first type name. pydantic inserts the name of each type that it tries."""
+    """Return ``place`` up to the first type name, which pydantic adds to the path of a value."""
     for depth, part in enumerate(place):
         if _is_type(part):
             return place[:depth]

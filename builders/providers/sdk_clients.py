@@ -16,7 +16,7 @@ TokenProvider = Callable[[], Awaitable[str]]
 
 
 def openai_client(token: TokenProvider | None = None, **settings: Unpack[ClientSettings]) -> AsyncOpenAI:
-    """Return OpenAI's client. ``token``, if given, is called before each request and returns its bearer token."""
+    """Return OpenAI's client. If ``token`` is given, the client calls it before each request to get a bearer token."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(api_key=token or NO_KEY, **settings)
@@ -32,10 +32,10 @@ def anthropic_client(**settings: Unpack[ClientSettings]) -> AsyncAnthropic:
 def azure_client(
     key: str, api_version: str, token: TokenProvider | None = None, **settings: Unpack[ClientSettings]
 ) -> AsyncAzureOpenAI:
-    """Return OpenAI's client for Azure, which authenticates with ``token`` or ``key``.
+    """Return OpenAI's client for Azure.
 
-    ``token``, if given, is called before each request and returns its Entra token; ``key`` is then not used. Without
-    ``token`` and ``key``, the client reads a token from ``AZURE_OPENAI_AD_TOKEN``.
+    If ``token`` is given, the client calls it before each request to get an Entra token, and ``key`` is not used.
+    Without ``token`` and ``key``, the client reads a token from ``AZURE_OPENAI_AD_TOKEN``.
     """
     from openai import AsyncAzureOpenAI
 

@@ -1,9 +1,9 @@
 """Sends requests with the official SDKs: an SDK builds and signs each request, and ``HttpTransport`` sends it.
 
 The SDKs accept a custom HTTP client. The client of this module uses the connections of
-``builders.providers.http_transport``. So both transports have the same timeouts, size limits, error types and logs, and
-store the same damaged replies. The retries of the SDKs are off. Importing this module imports ``httpx2``; the SDKs are
-imported by ``sdk_clients``.
+``builders.providers.http_transport``. So both transports have the same timeouts, size limits, error types and logs,
+and both store damaged replies. The retries of the SDKs are off. Importing this module imports ``httpx2``; the SDKs
+are imported by ``sdk_clients``.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ class SdkTransport:
 def own_errors(config_key: str) -> Iterator[None]:
     """Convert the errors that an SDK raises in the block to errors of ``builders.errors``.
 
-    An SDK wraps the errors of ``HttpTransport``; they are unwrapped. If the SDK found no credentials, nothing was sent
-    to the service, and the error names ``config_key``, the key of the settings.
+    If the cause of an SDK's error is an error of ``HttpTransport``, the cause is raised. If the SDK found no
+    credentials, nothing was sent, and the error names ``config_key``, the key of the settings.
     """
     try:
         yield

@@ -81,7 +81,7 @@ def masked_random(text: str) -> str:
 def is_random(text: str) -> bool:
     """Return whether ``text`` looks like a generated key: many different digits and letters, without "example".
 
-    A Hugging Face token may consist of letters only.
+    Some keys, such as Hugging Face tokens, may consist of letters only.
     """
     if len(set(text)) < 8 or _EXAMPLE.search(text):
         return False

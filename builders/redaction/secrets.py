@@ -68,8 +68,8 @@ def remembered() -> list[str]:
 def redacted(value: object, key: str = "") -> object:
     """Return a copy of ``value`` with "***" in place of all credentials.
 
-    ``value`` is a configuration or a part of it, and ``key`` its name in the mapping that contains it. URLs lose only
-    their credentials.
+    ``value`` is a configuration or a part of it. ``key`` is its name in the mapping that contains it. In a URL, only
+    the credentials are replaced.
     """
     if _is_secret(value, key):
         return MASK

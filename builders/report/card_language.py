@@ -34,7 +34,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def languages_of(prompts: Iterable[str]) -> list[str]:
-    """Return the ISO 639-1 codes of the languages of ``prompts``, most frequent first; [] if no language is decided."""
+    """Return the ISO 639-1 codes of the languages of ``prompts``, most frequent first.
+
+    A rare language is left out. If all languages are unknown, the list is empty.
+    """
     counts = Counter(code for code in map(_language_of, prompts) if code)
     return [code for code, count in counts.most_common() if count >= SHARE * counts.total()]
 

@@ -84,8 +84,8 @@ def histograms(
 ) -> str:
     """Return the histograms of all groups in one chart, with the same bins; "" if there are no values.
 
-    If outliers would leave few bins for all other values, the x axis excludes the outliers. The outer bins then count
-    the outliers, and a note has their number.
+    If ``x_range`` is None, the x axis covers the range of ``without_outliers``. Values outside the x axis are
+    counted in the outer bins, and a note has their number.
     """
     everything = [value for values in groups.values() for value in values]
     if not everything:

@@ -76,7 +76,7 @@ def _knee_sentence(label: str, k: float | None, ks: list[int]) -> str:
 
 
 def disagreement_lines(found: BestOfN, most: int) -> list[str]:
-    """Return one line per disagreement between reward and verifier: the first ``most``, largest reward gap first."""
+    """Return one line for each of the first ``most`` disagreements between reward and verifier, largest gap first."""
     return [
         f"Read {visible(row['query_id'])}: highest reward {row['rewarded']}, verified {row['verified']} "
         f"({visible(row['explanation'][:80])})"

@@ -70,7 +70,7 @@ def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) ->
 def document(
     name: str, facts: Markup, summary: Markup, details: Markup, browser: Browser, *, live: bool = False
 ) -> str:
-    """Return a whole page. With ``live``, its script gets the queries and the figures from the server of the page."""
+    """Return a whole page. With ``live``, the page loads the queries and the figures from its server."""
     from markupsafe import Markup
 
     script = page_script(*SCRIPTS)

@@ -1,7 +1,7 @@
 """The live report of a run folder: its figures and queries, updated as its shards are completed.
 
-Everything is read from the folder, so the report follows a build of another process, and a build that was stopped and
-resumed. ``report.live_server`` serves it.
+Everything is read from the folder. So the report can show a build that runs in another process, and a build that was
+resumed. ``report.live_server`` serves the report.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class LiveState(TypedDict):
     """The state that the page requests every few seconds.
 
     ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again. The
-    queries are divided into ``parts`` parts. ``ended`` is true if the server ends now. ``facts``, ``summary`` and
-    ``details`` are safe HTML. They are empty if the page already shows this ``version``.
+    queries are divided into ``parts`` parts. ``ended`` is true if the server is about to end. ``facts``, ``summary``
+    and ``details`` are safe HTML. These three are empty if the page already shows this ``version``.
     """
 
     generation: int

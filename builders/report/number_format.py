@@ -50,7 +50,7 @@ def dollars(value: float | None) -> str:
 
 
 def judge_text(use: JudgeUseJson) -> str:
-    """Return how many candidates a judge was asked about, decided, and failed on; "" if no judge was asked."""
+    """Return how often a judge was asked, decided and failed, in numbers of candidates; "" if no judge was asked."""
     if not use["asked"]:
         return ""
     return f"asked about {use['asked']:,} candidates, decided {use['decided']:,}, failed {use['failed']:,}."

@@ -47,7 +47,7 @@ def _width(made: Table, output: Console) -> int:
 
 
 def _narrow(made: Table) -> None:
-    """Break each header into lines as short as the cells of its column. Words are not divided."""
+    """Break each header into lines that are as short as the cells of the column. No word is divided."""
     made.padding, made.pad_edge = (0, 1, 0, 0), False
     for column in made.columns:
         most = max((len(str(cell)) for cell in column.cells), default=1)

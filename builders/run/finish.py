@@ -1,6 +1,6 @@
 """Ends a run: publishes its tables and writes its manifest.
 
-``pipeline.py`` runs the shards before. The executors call ``finish_run``; ``bestofn doctor`` calls ``publish_tables``.
+``pipeline.py`` has run the shards. The executors call ``finish_run``; ``bestofn doctor`` calls ``publish_tables``.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def reference_kind(reference: Reference) -> str:
 
 
 class PairingWithoutVerdicts(NamedTuple):
-    """The facts that decide whether the run can make pairs without verdicts: the pairing's basis, and the reward."""
+    """What decides whether the run can make pairs without verdicts: the basis of the pairing, and the reward."""
 
     basis: Basis = VERIFIED
     reward: Reward | None = None
@@ -75,7 +75,7 @@ class PairingWithoutVerdicts(NamedTuple):
         return self.basis != VERIFIED
 
     def problem(self) -> str:
-        """Return why a pairing by score makes no pairs without verdicts; "" if it does not pair by score."""
+        """Return why a pairing by score makes no pairs without verdicts; "" for a pairing that does not use scores."""
         return NO_SCORES.format(name=self.reward.name) if self.basis == "scores" and self.reward else ""
 
 

@@ -18,9 +18,9 @@ from bestofn.builders.tables.writer import ViewWriter, schema_metadata
 class LandingViews:
     """The published tables of the run ``out``, which grow while shards are completed.
 
-    Two kinds of columns depend on the rows: ``margin``, and one column per part of the scores. The tables have the
-    column ``margin``, and the score parts of the first shard. If a pair has no margin, or a later shard has another
-    score part, ``finish`` returns None. All tables must then be written again.
+    The columns are fixed when the first shard is added: ``margin``, and one column per part of a score. They may not
+    fit a later shard, which has another score part or a pair without a margin. ``finish`` then returns None, and the
+    caller must write all tables again.
     """
 
     def __init__(self, out: Path, settings: TableSettings) -> None:

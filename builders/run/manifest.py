@@ -121,7 +121,7 @@ def _versions() -> Mapping[str, str]:
 
 
 def without_redacted(value: Any) -> Any:
-    """Return ``value`` without masked settings. Providers read the values of these settings from the environment."""
+    """Return ``value`` without masked settings. Providers read these settings from the environment instead."""
     if isinstance(value, dict):
         return {key: without_redacted(item) for key, item in value.items() if item != MASK}
     return value

@@ -1,4 +1,4 @@
-"""The metrics of a running build: one record of plain data, and this record in the text format of Prometheus.
+"""The metrics of a running build as a record of plain data, and as text in the format of Prometheus.
 
 The state of each service comes from its limiter (``Limiter.state``). Written by ``builders.run.run_log``.
 """

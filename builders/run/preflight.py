@@ -62,12 +62,13 @@ def check_stages(
 ) -> None:
     """Send the first rows through ``stages``. Without ``Generate``, and in batch mode, no row is sent.
 
-    After the check of the provider, waits until the sandboxes ``opening`` are open. Raises the error of a sandbox that
-    cannot be opened.
+    After the check of the provider, waits until the sandboxes ``opening`` are open. Raises the error of a sandbox
+    that cannot be opened.
 
-    Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the requests of a judge or reward fail
-    for all answers to the first queries. Raises ``MachineError`` if the verifier or the reward itself fails on all of
-    them. If ``expect_verdicts`` is set and all these answers are undecided, logs a warning.
+    Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the requests of a judge or reward
+    fail for all answers. Raises ``MachineError`` if the verifier or the reward itself fails on all answers. Logs a
+    warning if all answers are undecided and ``expect_verdicts`` is set. In all three cases, "all answers" means
+    those to the first queries.
     """
     generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
     if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):

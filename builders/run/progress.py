@@ -30,8 +30,8 @@ class ProgressState(TypedDict):
     """The progress of a build as plain data.
 
     ``completed_before`` counts the queries that earlier commands completed; all other counts are of this process.
-    ``total`` and ``left_s`` are None if they are not known; ``left_usd`` is None without a budget. ``failures`` counts
-    failed attempts to get a reply by cause; ``waiting`` says what requests wait for.
+    ``total`` and ``left_s`` are None if they are not known; ``left_usd`` is None without a budget. ``failures`` maps
+    each cause to a number of failed requests, retries included. ``waiting`` says what requests wait for.
     """
 
     total: int | None

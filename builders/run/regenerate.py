@@ -221,8 +221,8 @@ class _Regeneration:
     def _replace(self, row: dict[str, Any], position: int, new: dict[str, Any], verdict: dict[str, Any]) -> bool:
         """Put ``new`` in the place of the candidate at ``position``, and return True.
 
-        With ``keep_if_better``, if the new verdict is not better, the old candidate stays and the result is False. The
-        unused response is added to the history of the used response (``detail["history"]``).
+        With ``keep_if_better``, the old candidate stays unless the new verdict is better; the result is then False.
+        The response that is not used is added to ``detail["history"]`` of the used candidate.
         """
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
         before, after = old_verdict["outcome"], verdict["outcome"]

@@ -76,7 +76,7 @@ def estimate_scales(
 ) -> None:
     """Score the answers to the first ``rows``, and set and store the scale of each reward.
 
-    ``before`` are the stages before the reward. Their replies are stored in the journal, so they are not paid again.
+    ``before`` are the stages before the reward. Their replies are in the journal, so they are not paid for again.
     Raises ``OutageError`` if nothing can be sampled.
     """
     check_stages(before, rows, loop)

@@ -71,7 +71,7 @@ def write_marker(part: Path, fingerprints: Sequence[str], rows: int, failed: Map
 
 
 def write_marker_of_replacement(part: Path, new: Path) -> None:
-    """Write the marker for the file ``new``, which will replace ``part``. It is stored next to ``new``."""
+    """Write the marker for the file ``new``, which will replace ``part``. The marker is stored next to ``new``."""
     marker = read_marker(part)
     if marker is not None:
         text = json.dumps({**marker, "part": checksum(new)}) + "\n"

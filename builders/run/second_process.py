@@ -95,7 +95,7 @@ def _targets(node: object) -> Iterator[str]:
 class SecondProcess:
     """A process that runs the stages ``later`` of the run ``out``.
 
-    It starts in ``forked``, or when ``expect`` has counted ``LEAST_QUERIES`` queries.
+    The process is started by ``forked``, or by ``expect`` after ``LEAST_QUERIES`` queries.
     """
 
     def __init__(self, out: Path, later: Mapping[str, JsonObject], verifier: Verifier | None) -> None:

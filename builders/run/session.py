@@ -59,7 +59,7 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
 
 
 def _second_process(run: Run) -> AbstractContextManager[None]:
-    """Start the second process of ``run`` before this process has threads, open files and locks."""
+    """Start the second process of ``run``. Call this before this process has threads, open files and locks."""
     return contextlib.nullcontext() if run.second is None else run.second.forked(run.progress.total)
 
 

@@ -25,7 +25,7 @@ PRESENT = ("notes", "usd_before")  # describe only the present command
 class Spending:
     """The usage and cost of all commands on the run in ``out``. ``config`` is the configuration of the run.
 
-    Create it before this command writes the manifest.
+    The constructor reads the old manifest, so create the object before this command writes the manifest.
     """
 
     def __init__(self, config: JsonObject, out: Path) -> None:
@@ -61,7 +61,7 @@ class Spending:
 
 
 def _sum(first: JsonObject, second: JsonObject) -> dict[str, Any]:
-    """Add two objects key by key: numbers are added, nested objects likewise. A missing number is 0."""
+    """Add two objects key by key. Nested objects are added in the same way. A missing number is 0."""
     summed: dict[str, Any] = {}
     for key in dict.fromkeys((*first, *second)):
         one, other = first.get(key), second.get(key)

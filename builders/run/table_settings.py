@@ -40,7 +40,7 @@ def table_settings(
 
 
 def pair_basis(stages: Sequence[Stage]) -> Basis:
-    """Return what the pairing relies on where no verdict decides; ``verdicts`` if there is no stage ``pairs``."""
+    """Return the basis of the pairs that no verdict decides; ``verdicts`` if there is no stage ``pairs``."""
     pairs = _pairs(stages)
     return pairs.basis if pairs else VERIFIED
 

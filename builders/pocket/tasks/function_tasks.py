@@ -18,7 +18,7 @@ CodeLanguage = Literal["python", "javascript"]
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation: its words in a question, its source per language, and ``apply``, which computes it."""
+    """One operation: its description in a question, its source per language, and the function ``apply``."""
 
     words: str
     python: str
