@@ -2,8 +2,8 @@
 
 Used by ``judge_reward``, ``pairwise_reward``, ``listwise_reward`` and ``process_reward``. An answer may contain text
 that imitates a grade. Therefore each answer is quoted between fences. The fences contain a digest that the author of
-the answer cannot know in advance. If the judge copies a JSON object from the question, this object is not read as its
-reply.
+the answer cannot know in advance. If the judge copies a JSON object from the question, this object does not count as
+the reply.
 """
 
 from __future__ import annotations

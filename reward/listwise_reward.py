@@ -31,7 +31,8 @@ class ListwiseReward:
     ``finals`` times, each time in another order. A Bradley–Terry model estimates the probabilities from all rankings.
     If the judge makes no error, the best answer has the highest value. A reply that is not a permutation of its list is
     ignored. Then the whole list stays, and there are at most twice as many rounds. ``seed`` and the query id determine
-    the order. ``parts`` holds the number of rankings of the answer (``lists``), and whether it reached the final.
+    the order. ``parts`` holds the number of rankings of the answer (``lists``), and whether the answer reached the
+    final.
     """
 
     name = "listwise"

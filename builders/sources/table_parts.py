@@ -107,7 +107,7 @@ def _objects(value: object) -> bool:
 def _guess(columns: dict[str, str | JsonObject], rows: Sequence[Row], row: Row) -> list[str]:
     """Add columns for the parts that have no column yet, and return these parts.
 
-    Question, options, tests and answer are found by similar names and by the types of their values.
+    A column is chosen if its name is similar to the name of the part and its values have a suitable type.
     """
     guessed: list[str] = []
 

@@ -42,8 +42,8 @@ class Dialogue:
     def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
         """Append one turn of the model and return its tool calls. If ``text_only``, the tool calls are removed first.
 
-        The turn is appended to ``messages`` and to ``follow_up``, the messages of the next request. In ``follow_up``,
-        it also contains the detail and the reasoning of the completion, because some services require them.
+        The turn is appended to ``messages`` and to ``follow_up``, the messages of the next request. The turn in
+        ``follow_up`` also contains the detail and the reasoning of the completion, because some services require them.
         """
         message = {key: value for key, value in completion.message.items() if value is not None or key == "content"}
         if text_only:

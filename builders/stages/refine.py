@@ -37,7 +37,7 @@ class Refiner:
     """Criticises and revises the answers of one query.
 
     - ``feedback``: with ``judge``, the model ``critic`` names the faults. With ``verifier``, the feedback says that the
-      answer failed, and for programs also which test failed. Neither shows the reference answer.
+      answer failed, and for programs also which test failed. The feedback never shows the reference answer.
     - ``rounds``: the largest number of revisions of an answer. A revision that passes is not revised again. If no
       verdict decides, revising also stops once a revision has no higher score than its predecessor.
     - ``most``: the largest number of answers per query that are revised. Failed answers are revised. If no answer has a
@@ -191,7 +191,7 @@ def refined_pairs(judged: Sequence[Judged], rules: PairRules = PairRules()) -> I
     """Yield one pair per improved answer: a revision as chosen, the original as rejected.
 
     The last revision that is better than the original is chosen. A revision is better if it passed and the original
-    failed. If no verdict decides on either, it is better if its score is higher, by ``rules.margin`` if that is set.
+    failed. If both are undecided, it is better if its score is higher (with ``rules.margin``: higher by this margin).
     """
     usable = {one.candidate.index: one for one in settled(judged) if teachable(one, rules)}
     chains: dict[int, list[Judged]] = {}
@@ -215,7 +215,7 @@ def _is_better(revision: Judged, original: Judged) -> bool:
 async def _scores(
     reward: Reward, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]
 ) -> list[Score]:
-    """Return the scores of ``candidates``. If the reward raises an exception, they have no values."""
+    """Return the scores of ``candidates``. If the reward raises an exception, every score has the value None."""
     with row_boundary():
         return await reward.score(query, candidates, verdicts)
     return [Score(None)] * len(candidates)

@@ -108,8 +108,8 @@ class _Rollout:
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
         """Return the candidate with the sample index ``index``.
 
-        If a tool result was made up from a schema, the model may respond that it cannot help. Then the dialogue is run
-        a second time, and a model writes such tool results.
+        A model may refuse because a tool result was invented from a schema. The dialogue is then run a second time, and
+        a model writes the results that were invented from a schema.
         """
         candidate = await self._finished_dialogue(self.tools, index, first_turn)
         other_tools = self._tools_for_retry(candidate)

@@ -1,7 +1,7 @@
 """Measures how different the texts of one query's candidates are. ``bestofn voice`` uses this module.
 
 Most measures compare word n-grams of the lower-cased text. Longer texts repeat more words, so distinct-n alone cannot
-compare texts of different length. ``distinct_n`` can cut all texts to the shortest one, and
+compare texts of different length. ``distinct_n`` can cut all texts to the length of the shortest text, and
 ``expectation_adjusted_distinct`` corrects for the length.
 """
 

@@ -55,8 +55,8 @@ class CurvePoint(NamedTuple):
 def largest_k(sizes: Mapping[int, int]) -> int:
     """Return the largest k such that at least 95 % of the queries have k candidates; 0 if no query has any.
 
-    ``sizes`` maps number of candidates -> number of queries. Queries without candidates are not counted. The points of
-    a curve must come from nearly the same queries, so k is not larger.
+    ``sizes`` maps number of candidates -> number of queries. Queries without candidates are not counted. A larger k
+    would compare points of a curve that come from different queries.
     """
     skipped = int(UNREACHED_SHARE * sum(count for size, count in sizes.items() if size > 0))
     for size in sorted(size for size in sizes if size > 0):

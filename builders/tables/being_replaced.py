@@ -20,10 +20,10 @@ POLL_S = 0.05
 
 
 def checked_again(check: Callable[[], None], out: Path, marker: Path) -> None:
-    """Call ``check``. If it raises ``DamagedFile`` and ``marker`` changes afterwards, call it again.
+    """Call ``check``. If it raises ``DamagedFile`` and ``marker`` changes afterwards, call ``check`` again.
 
     If another process works in the run folder ``out``, it may be about to replace ``marker``. Then this function waits
-    for the change, at most ``LONGEST_S`` in total.
+    for the change, at most ``LONGEST_S`` seconds in total.
     """
     until = time.monotonic() + LONGEST_S
     while True:

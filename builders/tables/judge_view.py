@@ -1,8 +1,8 @@
 """The training table ``judge``: data for a generative reward model, which compares two answers and gives reasons.
 
 Each verified pair gives two rows, one per order. The prompt is the request of a pairwise judge. The completion is the
-right reply: the verdict of the verifier, with its explanations as reasons. The form is that of
-``verifiers.judge_pairwise``, so the trained model can be used there.
+right reply: the verdict of the verifier, with its explanations as reasons. Requests and replies have the format of
+``verifiers.judge_pairwise``, so the trained model can be its judge.
 """
 
 from __future__ import annotations

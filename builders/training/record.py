@@ -1,7 +1,8 @@
 """The record of a training, ``OUT/training.json``: its state, and everything that determines its result.
 
-If the folder has the record of an equal training, this training continues, or nothing is done if it is complete. If the
-folder has another training, the command is refused, unless ``resume`` is false or ``replace`` is true.
+If the folder has the record of an equal training, the command continues this training. If the training is complete,
+nothing is done. If the folder has another training, the command is refused, unless ``resume`` is false or ``replace``
+is true.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
 
 
 def _working_in(out: Path) -> contextlib.AbstractContextManager[None]:
-    """Return a lock for the folder ``out``, which is created.
+    """Create the folder ``out`` and return a lock for it.
 
     Raises ``MachineError`` if another process holds the lock.
     """
