@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from bestofn.builders.sampling.claims import sample_key
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_file import record_errors
+from bestofn.builders.sampling.journal_file import compressed, record_errors
 from bestofn.builders.sampling.journal_writer import Statement
 
 State = str
@@ -68,7 +68,7 @@ def request_rows(identity: str, requests: Iterable[tuple[str, bytes]]) -> list[S
     """
     by_key = {parsed_name(name)[0]: body for name, body in requests}
     insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)"
-    return [(insert, (key, identity, zlib.compress(body, 1))) for key, body in by_key.items()]
+    return [(insert, (key, identity, compressed(body))) for key, body in by_key.items()]
 
 
 def request_of(journal: Journal, key: bytes) -> bytes:

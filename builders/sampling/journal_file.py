@@ -20,6 +20,8 @@ FORMAT = 1
 SEAL_BYTES = 8  # length of the checksum after each compressed reply
 MOST_SAMPLES = 1024  # sample indices that are tried for a reply whose answers are lost
 BUSY_S = 30.0  # seconds that SQLite waits for a locked file in each attempt
+SMALL_BITS = 13  # zlib's window for a text of at most 2**13 bytes; see ``compressed``
+SMALL_MEMORY = 6  # zlib's ``memLevel`` for such a text
 
 SCHEMA = """
 CREATE TABLE requests (
@@ -81,12 +83,24 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     return connection
 
 
+def compressed(text: bytes) -> bytes:
+    """Compress ``text`` with zlib.
+
+    A small window is enough for a short text. With the default window, zlib requests 256 KB of memory from the system
+    for each text, which takes ten times as long as the compression.
+    """
+    if len(text) > 1 << SMALL_BITS:
+        return zlib.compress(text, 1)
+    packer = zlib.compressobj(1, zlib.DEFLATED, SMALL_BITS, SMALL_MEMORY)
+    return packer.compress(text) + packer.flush()
+
+
 def packed_reply(reply: bytes, request: bytes, attempt: int, indices: Sequence[int]) -> bytes:
     """Compress ``reply``, and append a checksum of the compressed reply and of its samples.
 
     ``indices`` are the samples of its choices. If they are not consecutive, or if there are none, there is no checksum.
     """
-    packed = zlib.compress(reply, 1)
+    packed = compressed(reply)
     if not indices or indices[-1] - indices[0] != len(indices) - 1:
         return packed
     return packed + _seal(packed, request, attempt, indices[0], len(indices))

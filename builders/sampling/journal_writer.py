@@ -13,7 +13,6 @@ import queue
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,14 @@ from typing import Any, TypeVar
 from bestofn.builders.errors import JournalError
 from bestofn.builders.records import Usage
 from bestofn.builders.sampling import journal_file
-from bestofn.builders.sampling.journal_file import as_journal_error, connect, is_locked, packed_reply, transaction
+from bestofn.builders.sampling.journal_file import (
+    as_journal_error,
+    compressed,
+    connect,
+    is_locked,
+    packed_reply,
+    transaction,
+)
 
 LOCKED_S = 3600.0  # the run stops if another process locks the file for longer
 MOST_TOKENS = 1 << 60
@@ -208,7 +214,7 @@ def _insert(
 def _insert_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes) -> bool:
     connection.execute(
         "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
-        (entry.request, _encodable(entry.provider), zlib.compress(entry.body, 1)),
+        (entry.request, _encodable(entry.provider), compressed(entry.body)),
     )
     usage, request_id, model = entry.usage, _encodable(entry.request_id), _encodable(entry.model)
     call = connection.execute(

@@ -55,12 +55,13 @@ def identities_elsewhere(journal: Journal, identity: str, body: bytes, attempt: 
     """
     if journal.rows("SELECT 1 FROM requests WHERE provider = ? LIMIT 1", (identity,)):
         return []
-    rows = journal.rows(
-        "SELECT DISTINCT provider FROM requests JOIN answers ON answers.request = requests.id "
-        "WHERE body = ? AND attempt = ?",
-        (zlib.compress(body, 1), attempt),
+    identities = [other for (other,) in journal.rows("SELECT DISTINCT provider FROM requests")]
+    answered = "SELECT 1 FROM answers WHERE request = ? AND attempt = ? LIMIT 1"
+    return sorted(
+        other
+        for other in identities
+        if _differ_in_address(identity, other) and journal.rows(answered, (request_key(other, body), attempt))
     )
-    return sorted(other for (other,) in rows if _differ_in_address(identity, other))
 
 
 def adopt(journal: Journal, old: str, new: str) -> int:

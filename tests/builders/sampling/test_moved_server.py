@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import zlib
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,18 @@ def test_a_paid_run_stops_before_it_pays_again_and_its_command_adopts_the_answer
         assert not new.sent
         draw(path, new.url, 3)
         assert len(new.sent) == 1
+
+
+def test_another_compression_of_the_stored_requests_hides_no_answer(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with WireServer(lambda sent: Answer(GOOD)) as old, WireServer(lambda sent: Answer(GOOD)) as new:
+        draw(path, old.url)
+        with sqlite3.connect(path) as journal:
+            ((body,),) = journal.execute("SELECT body FROM requests").fetchall()
+            journal.execute("UPDATE requests SET body = ?", (zlib.compress(zlib.decompress(body), 9),))
+        with pytest.raises(ServerMoved):
+            draw(path, new.url)
+        assert not new.sent
 
 
 def test_a_named_server_and_a_free_one_only_warn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
