@@ -65,11 +65,7 @@ class Lending extends Peer {
       case 'method': this.allow(of, name); check(ITERATION.has(name)); return of[name](...args);
       case 'get': this.allow(of, name); return self === undefined ? of[name] : Reflect.get(of, name, this.take(self));
       case 'has': this.allow(of, name); return name in of;
-      case 'own': {
-        this.allow(of, name);
-        const found = Object.getOwnPropertyDescriptor(of, name);
-        return found ? [of[name], found.enumerable] : null;
-      }
+      case 'own': this.allow(of, name); return isEnumerable(of, {name});
       case 'set': this.allowChange(of, name); return Reflect.set(of, name, args[0]);
       case 'delete': this.allowChange(of, name); return Reflect.deleteProperty(of, name);
       default: throw new TypeError('unknown operation');

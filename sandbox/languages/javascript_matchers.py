@@ -8,36 +8,57 @@ from __future__ import annotations
 MATCHERS = r"""// Only the runner has this symbol, so no object of the program is a matcher such as ``expect.any``.
 const MATCHES = Symbol('matches');
 // Compares as ``toEqual`` does: properties that are undefined do not count. ``strict`` counts them and the classes.
+const kindOf = (value) => Object.prototype.toString.call(value);
+const WITH_VALUE = new Set(['Boolean', 'String', 'Number', 'BigInt', 'Date'].map((name) => `[object ${name}]`));
 function isEqual(a, b, strict = false) {
   if (Object.is(a, b)) return true;
   if (b && b[MATCHES]) return b[MATCHES](a);
-  if (typeof a !== 'object' || typeof b !== 'object' || !a || !b || Array.isArray(a) !== Array.isArray(b)) return false;
+  if (typeof a !== 'object' || typeof b !== 'object' || !a || !b) return false;
+  const kind = kindOf(a), isSame = (one, other) => isEqual(one, other, strict);
+  if (kind !== kindOf(b) || (strict && Object.getPrototypeOf(a) !== Object.getPrototypeOf(b))) return false;
   if (a instanceof Error && b instanceof Error) return a.message === b.message;
-  if (a instanceof Map || a instanceof Set || a instanceof Date || a instanceof RegExp) {
-    return load('util').isDeepStrictEqual(a, b);
-  }
-  if (strict && Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return false;
+  if (WITH_VALUE.has(kind)) return Object.is(a.valueOf(), b.valueOf());
+  if (kind === '[object RegExp]') return a.source === b.source && a.flags === b.flags;
+  if (kind === '[object Map]' || kind === '[object Set]') return a.size === b.size && haveSameItems(a, b, isSame);
   const keysOf = (item) => Object.keys(item).filter((key) => strict || item[key] !== undefined);
   const keys = keysOf(a);
   return keys.length === keysOf(b).length && (!Array.isArray(a) || a.length === b.length)
-    && keys.every((key) => own.call(b, key) && isEqual(a[key], b[key], strict));
+    && keys.every((key) => own.call(b, key) && isSame(a[key], b[key]));
 }
+// Compares two maps or two sets. The order does not count, and keys may be equal objects.
+function haveSameItems(a, b, isSame) {
+  const others = new Map(b.entries());
+  return [...a.entries()].every(([key, item]) => {
+    const isOther = ([otherKey, other]) => isSame(key, otherKey) && (a instanceof Set || isSame(item, other));
+    const found = others.has(key) && isOther([key, others.get(key)]) ? [key] : [...others].find(isOther);
+    return found !== undefined && others.delete(found[0]);
+  });
+}
+// Compares as ``toMatchObject`` does: objects may have further properties.
 function contains(value, part) {
-  if (typeof part !== 'object' || part === null || part[MATCHES]) return isEqual(value, part);
-  return value !== null && typeof value === 'object' && Object.keys(part).every((key) => key in value
-    && (Array.isArray(part[key]) ? isEqual(value[key], part[key]) : contains(value[key], part[key])));
+  if (!isObject(part) || part[MATCHES]) return isEqual(value, part);
+  if (Array.isArray(part)) {
+    return Array.isArray(value) && value.length === part.length
+      && Array.from(part).every((one, place) => contains(value[place], one));
+  }
+  if (kindOf(part) !== '[object Object]') return isEqual(value, part);
+  return isObject(value) && Object.keys(part).every((key) => key in value && contains(value[key], part[key]));
 }
 function throws(body, wanted) {
+  if (typeof body !== 'function') throw new Error('the value is not a function');
   let error, thrown = false;
-  if (typeof body === 'function') {
-    try { body(); } catch (caught) { error = caught; thrown = true; }
-  } else { error = body; thrown = true; }
+  try { body(); } catch (caught) { error = caught; thrown = true; }
   if (!thrown || wanted === undefined) return thrown;
   const message = String(error && error.message !== undefined ? error.message : error);
   if (typeof wanted === 'string') return message.includes(wanted);
   if (wanted instanceof RegExp) return wanted.test(message);
   if (typeof wanted === 'function') return error instanceof wanted;
-  return message === wanted.message;
+  return wanted[MATCHES] ? wanted[MATCHES](error) : message === wanted.message;
+}
+// Returns a function that throws if a promise was rejected with ``result``, or if ``result`` is an error.
+function throwerOf(result, isRejected) {
+  if (isRejected || result instanceof Error) return () => { throw result; };
+  return typeof result === 'function' ? result : () => {};
 }
 function at(value, path) {
   const keys = Array.isArray(path) ? path : String(path).replace(/\[(\w+)\]/g, '.$1').split('.');
@@ -113,7 +134,8 @@ function expect(value) {
       return result;
     };
     const call = (name, negated) => async (...args) => {
-      const one = expect(await wait());
+      const result = await wait();
+      const one = expect(name.startsWith('toThrow') ? throwerOf(result, kind === 'rejects') : result);
       return (negated ? one.not : one)[name](...args);
     };
     const names = Object.keys(MATCHERS);
@@ -126,7 +148,7 @@ function expect(value) {
   return strict(made, 'expect()');
 }
 Object.assign(expect, {
-  any: (kind) => ({[MATCHES]: (a) => Object(a) instanceof kind}),
+  any: (kind) => ({[MATCHES]: (a) => kind === Object ? typeof a === 'object' : Object(a) instanceof kind}),
   assertions(count) { assertions.wanted = count; }, hasAssertions() { assertions.wanted = true; },
   extend(made) {
     for (const [name, match] of Object.entries(made)) {
@@ -134,12 +156,14 @@ Object.assign(expect, {
     }
   },
   anything: () => ({[MATCHES]: (a) => a !== null && a !== undefined}),
-  objectContaining: (part) => ({[MATCHES]: (a) => contains(a, part)}),
+  objectContaining: (part) => ({[MATCHES]: (a) => isObject(a)
+    && Object.keys(part).every((key) => key in a && isEqual(a[key], part[key]))}),
   arrayContaining: (part) => ({[MATCHES]: (a) => Array.isArray(a)
     && part.every((one) => a.some((item) => isEqual(item, one)))}),
   stringContaining: (part) => ({[MATCHES]: (a) => typeof a === 'string' && a.includes(part)}),
   stringMatching: (part) => ({[MATCHES]: (a) => typeof a === 'string' && new RegExp(part).test(a)}),
-  closeTo: (b, digits = 2) => ({[MATCHES]: (a) => Math.abs(a - b) < 10 ** -digits / 2}),
+  closeTo: (b, digits = 2) => ({[MATCHES]: (a) => typeof a === 'number'
+    && (a === b || Math.abs(a - b) < 10 ** -digits / 2)}),
 });
 expect.not = Object.fromEntries(['objectContaining', 'arrayContaining', 'stringContaining', 'stringMatching', 'closeTo']
   .map((name) => [name, (...args) => ({[MATCHES]: (a) => !expect[name](...args)[MATCHES](a)})]));

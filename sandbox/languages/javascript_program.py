@@ -46,15 +46,21 @@ main.paths = Module._nodeModulePaths('/tmp');
 process.mainModule = main;
 process.argv = [process.argv[0], file];
 for (const name of ['require', 'module', 'exports', '__filename', '__dirname']) delete globalThis[name];
-const identifier = /^[A-Za-z_$][\w$]*$/;
+const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
 let lookup = () => undefined;
+// Such a program may read its own file, or start a worker with it.
+const needsFile = /__filename|import\.meta|argv\[1\]/.test(job.source);
+if (needsFile) fs.writeFileSync(file, job.source);
 function begin(tail) {
   try { main._compile(job.source + tail, file, 'commonjs'); }  // stated, because newer versions of Node would guess it
   catch (error) {
     const isModule = /import statement|'export'|import.meta|await is only/;
     if (!(error instanceof SyntaxError) || !isModule.test(error.message)) throw error;
     fs.writeFileSync('main.mjs', job.source);
-    return import('/tmp/main.mjs').then((made) => { main.exports = made; fs.unlinkSync('main.mjs'); });
+    return import('/tmp/main.mjs').then((made) => {
+      main.exports = made;
+      if (!needsFile) fs.unlinkSync('main.mjs');
+    });
   }
 }
 function find(name) {
@@ -80,7 +86,7 @@ function notPlain() { throw new TypeError('not plain data'); }
 // An instance of the program's own class is returned as its fields.
 function ofClass(item) {
   if (typeof item !== 'object') notPlain();
-  return {d: Object.keys(item).map((key) => [key, encode(item[key], notPlain)])};
+  return {d: Object.keys(item).map((key) => [key, encode(item[key], ofClass)])};
 }
 async function calls() {
   await begin(LOOKUP);
@@ -108,10 +114,7 @@ const OPERATIONS = {
   delete: (of, {name}) => Reflect.deleteProperty(of, name),
   has: (of, {name}) => name in of,
   keys: (of) => Reflect.ownKeys(of).filter((key) => typeof key === 'string'),
-  own: (of, {name}) => {
-    const found = Object.getOwnPropertyDescriptor(of, name);
-    return found ? [of[name], found.enumerable] : null;
-  },
+  own: isEnumerable,
   method: (of, {name}, args) => of[name](...args),
   iterate: (of, {name}) => of[Symbol[name]](),
   primitive: (of, _, [hint]) => primitive(of, hint),

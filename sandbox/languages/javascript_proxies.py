@@ -29,6 +29,11 @@ function primitive(of, hint) {
   const value = of.valueOf();
   return isObject(value) ? of.toString() : value;
 }
+// Returns whether the own property ``name`` is enumerable; null if there is no such property.
+function isEnumerable(of, {name}) {
+  const found = Object.getOwnPropertyDescriptor(of, name);
+  return found ? found.enumerable : null;
+}
 function memberOfSymbol(peer, handle, name) {
   const {id} = handle;
   const start = (kind) => () => {
@@ -100,8 +105,8 @@ function remote(peer, handle) {
     };
     traps.getOwnPropertyDescriptor = (_, name) => {
       const found = typeof name === 'string' ? peer.request('own', id, [], name) : null;
-      if (!Array.isArray(found)) return undefined;
-      return {value: found[0], enumerable: found[1] === true, writable: true, configurable: true};
+      if (typeof found !== 'boolean') return undefined;
+      return {value: peer.request('get', id, [], name), enumerable: found, writable: true, configurable: true};
     };
   }
   const made = new Proxy(target, traps);

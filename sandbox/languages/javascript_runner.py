@@ -35,7 +35,7 @@ function makeRunner() {
   };
   const groups = {only: group, concurrent: group, skip() {}, each: each(group)};
   const describe = strict(Object.assign(group, groups), 'describe');
-  const hook = (kind) => (body) => (suite.hooks[kind] ||= []).push(body);
+  const hook = (kind) => (...args) => (suite.hooks[kind] ||= []).push(bodyOf(args));  // mocha's may have a name
   const hooks = (one, kind) => {
     const list = [];
     for (let at = one; at; at = at.parent) list.unshift(...(at.hooks[kind] || []));

@@ -33,7 +33,42 @@ def js(*cases: str, **more: Any) -> CodeTests:
     return written(*cases, language="javascript", **more)
 
 
+CATCHES = "try { f(-1); assert.fail('no error'); } catch (error) { assert(error instanceof Oops); }"
 HONEST: dict[str, tuple[CodeTests, str]] = {
+    "keys of an object with methods": (
+        js(
+            "assert.deepStrictEqual(Object.keys(f()), ['n', 'add', 'self']); assert.strictEqual({...f()}.n, 1);"
+            "assert(Object.hasOwn(f(), 'add')); expect(f()).toEqual({n: 1, add: expect.any(Function), self: f});"
+        ),
+        "function f() { return {n: 1, add() { return 2; }, self: f}; }",
+    ),
+    "a name with letters beyond ASCII": (js("assert.strictEqual(new Été(2).n, 2)"), "class Été { n = 2 }"),
+    "fields that are objects of own classes": (
+        written(
+            {"args": [2], "expected": {"n": 2, "next": {"n": 1, "next": None}}},
+            kind="function",
+            language="javascript",
+            entry_point="f",
+        ),
+        "class Item { constructor(n) { this.n = n; this.next = n > 1 ? new Item(n - 1) : null; } }\n"
+        "const f = (n) => new Item(n);",
+    ),
+    "an error of an own class that is caught": (
+        js(CATCHES),
+        "class Oops extends Error {} function f(x) { if (x < 0) throw new Oops('low'); return x; }",
+    ),
+    "a worker with the same file": (
+        written({"stdin": "", "stdout": "15"}, kind="stdin", language="javascript"),
+        "const {Worker, isMainThread, parentPort, workerData} = require('worker_threads');\n"
+        "if (isMainThread) new Worker(__filename, {workerData: 5}).on('message', (text) => console.log(text));\n"
+        "else parentPort.postMessage(3 * workerData);",
+    ),
+    "a worker with the same module": (
+        written({"stdin": "", "stdout": "15"}, kind="stdin", language="javascript"),
+        "import {Worker, isMainThread, parentPort, workerData} from 'node:worker_threads';\n"
+        "if (isMainThread) new Worker(new URL(import.meta.url), {workerData: 5}).on('message', (n) => console.log(n));\n"
+        "else parentPort.postMessage(3 * workerData);",
+    ),
     "own name, length and toString": (
         js("const p = new P('Bob'); assert.strictEqual(p.name, 'Bob'); assert.strictEqual(`${p}`, 'I am Bob')"),
         "class P { constructor(name) { this.name = name; } toString() { return `I am ${this.name}`; } }",
@@ -115,6 +150,14 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
     ),
 }
 
+DISPUTED: dict[str, tuple[CodeTests, str]] = {
+    "an alias of the class of all errors": (js(CATCHES), "const Oops = Error; function f(x) { return x; }"),
+    "an alias of the class of all objects": (js(CATCHES), "const Oops = Object; function f(x) { return x; }"),
+    "the prototype of all errors": (
+        js(CATCHES),
+        "function Oops() {} Oops.prototype = Error.prototype; function f() {}",
+    ),
+}
 FORGED: dict[str, tuple[CodeTests, str]] = {
     "a callback by name": (
         js("assert.strictEqual(f(2), 6)", timeout_s=2),  # the program does not end
@@ -161,7 +204,7 @@ UNUSABLE: dict[str, tuple[CodeTests, str]] = {
 @pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
 def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
     backend: Any = request.param
-    return verdicts_in(backend, {**HONEST, **FORGED, **UNUSABLE})
+    return verdicts_in(backend, {**HONEST, **DISPUTED, **FORGED, **UNUSABLE})
 
 
 @pytest.mark.sandbox
@@ -174,6 +217,12 @@ def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
 @pytest.mark.parametrize("name", FORGED)
 def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
     assert verdicts[name].outcome == "fail", verdicts[name]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", DISPUTED)
+def test_a_class_of_all_errors_passes_in_the_plain_run_only(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "abstain", verdicts[name]
 
 
 @pytest.mark.sandbox
