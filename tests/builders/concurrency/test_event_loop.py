@@ -5,6 +5,7 @@ import concurrent.futures
 import gc
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -122,10 +123,21 @@ def test_cancel_ends_the_tasks_and_refuses_new_ones() -> None:
             loop.submit(forever())
 
 
-def test_the_garbage_collector_runs_less_often_while_a_loop_is_open() -> None:
+@pytest.fixture(params=[False, True], ids=["nothing is frozen", "frozen before"])
+def frozen(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Start the test with frozen objects or without any. The tests themselves run with frozen objects."""
+    gc.freeze() if request.param else gc.unfreeze()
+    yield request.param
+    gc.freeze()
+
+
+def test_the_garbage_collector_runs_less_often_while_a_loop_is_open(frozen: bool) -> None:
+    """While a loop is open, the collector runs less often. Objects that the caller has frozen stay frozen."""
     before = gc.get_threshold()
     with Loop():
         assert gc.get_threshold() == GC_THRESHOLDS
         assert gc.get_freeze_count() > 0
+        with Loop():
+            assert gc.get_freeze_count() > 0
     assert gc.get_threshold() == before
-    assert gc.get_freeze_count() == 0
+    assert (gc.get_freeze_count() > 0) == frozen
