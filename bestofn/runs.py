@@ -117,7 +117,8 @@ def build(
     ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. To resume an
     interrupted run, repeat the call; answered requests are not sent again.
     """
-    from bestofn.builders.config.composition import check_settings, compose, public_words, quoted
+    from bestofn.builders.config.composition import check_settings, compose, quoted
+    from bestofn.builders.config.current_command import public_words
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.config.setting_words import settings_words
     from bestofn.scripts.build import check_answers, check_journal, run

@@ -18,9 +18,8 @@ from bestofn.builders.config.choices import conf_folder
 from bestofn.builders.config.composed_once import composed_once, parsed, without_hydra
 from bestofn.builders.config.several_providers import several_providers
 from bestofn.builders.config.signatures import checked, joined
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import BestofnError, ConfigError
 from bestofn.builders.records import PositiveCount, PositiveNumber, Share
-from bestofn.builders.redaction.secrets import redacted_override
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -36,6 +35,7 @@ OTHER_VALUE = re.compile(r"Could not delete from config\. The value of '(.+)' is
 NO_SUCH_CHOICE = re.compile(r"Could not delete '((.+)=.*)'\. No match in the defaults list")
 REMOVED_GROUP = re.compile(r"Interpolation key 'hydra\.runtime\.choices\.(\w+)' not found")
 ROOT_GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
+NEEDED_GROUPS = ("dataset", "provider", "executor")  # of a build
 ROOT_TYPES: dict[str, object] = {
     "n": PositiveCount,
     "seed": int,
@@ -77,17 +77,26 @@ def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: 
 @contextmanager
 def config_errors() -> Iterator[None]:
     """Convert errors of Hydra, OmegaConf and YAML in the ``with`` block to ``ConfigError``."""
+    try:
+        yield
+    except BestofnError:
+        raise
+    except Exception as error:  # of any type: the libraries are imported only now, to see which type it is
+        if message := _message_of(error):
+            raise ConfigError(message) from error
+        raise
+
+
+def _message_of(error: Exception) -> str:
+    """Return the message for an error of Hydra, OmegaConf or YAML; "" for other errors."""
     import yaml
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    try:
-        yield
-    except (HydraException, OmegaConfBaseException) as error:
+    if isinstance(error, HydraException | OmegaConfBaseException):
         first, *_ = str(error).strip().splitlines()
-        raise ConfigError(_refused_removal(first) or f"the configuration cannot be composed: {first}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"a YAML file cannot be read: {' '.join(str(error).split())}") from error
+        return _refused_removal(first) or f"the configuration cannot be composed: {first}"
+    return f"a YAML file cannot be read: {' '.join(str(error).split())}" if isinstance(error, yaml.YAMLError) else ""
 
 
 def _refused_removal(message: str) -> str:
@@ -100,8 +109,19 @@ def _refused_removal(message: str) -> str:
     if choice := NO_SUCH_CHOICE.match(message):
         return f"~{choice[1]} removes {choice[2]} only if this is its choice, but it is not. To remove it: ~{choice[2]}"
     if group := REMOVED_GROUP.match(message):
-        return f"~{group[1]} removes the group {group[1]}, which the command needs. Choose one: {group[1]}=…"
+        return _removed(group[1])
     return ""
+
+
+def _removed(group: str) -> str:
+    return f"~{group} removes the group {group}, which the command needs. Choose one: {group}=…"
+
+
+def refuse_removed_groups(words: Sequence[str], chosen: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` if ``words`` remove a group without which no run works. ``chosen``: group -> choice."""
+    for group in NEEDED_GROUPS:
+        if group not in chosen and any(word.partition("=")[0] == f"~{group}" for word in words):
+            raise ConfigError(_removed(group))
 
 
 class Resolved(dict[str, Any]):
@@ -272,33 +292,6 @@ def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
             raise ConfigError(table.unknown_choice(group, name, known))
 
 
-def choices() -> dict[str, str]:
-    """Return the choice of each group in the running Hydra command; {} if no Hydra command runs."""
-    from hydra.core.hydra_config import HydraConfig
-
-    if not HydraConfig.initialized():
-        return {}
-    return {key: value for key, value in HydraConfig.get().runtime.choices.items() if not key.startswith("hydra/")}
-
-
-def given_words() -> Sequence[str]:
-    """Return the overrides of the running Hydra command; () if no Hydra command runs."""
-    from hydra.core.hydra_config import HydraConfig
-
-    return HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
-
-
-def given_overrides() -> dict[str, str]:
-    """Return the overrides of the running Hydra command as a mapping from key to value text."""
-    pairs = (word.lstrip("+").partition("=") for word in given_words())
-    return {key: value for key, _, value in pairs}
-
-
-def public_words(words: Sequence[str]) -> list[str]:
-    """Return overrides without credentials and in the form of the command line, for the manifest."""
-    return [redacted_override(str(word).removeprefix("++")) for word in words if not word.startswith("hydra")]
-
-
 def command_overrides(overrides: Sequence[str]) -> list[str]:
     """Return overrides that stop Hydra from writing folders and log files. Keys in ``overrides`` are not changed."""
     given = {word.lstrip("+").partition("=")[0] for word in overrides}
@@ -327,17 +320,6 @@ def _is_sweep(value: str) -> bool:
     unquoted = QUOTED.sub("", value)
     outside = re.sub(r"\[[^\]]*\]|\{[^}]*\}", "", unquoted)
     return "," in outside or bool(re.match(r"(choice|range|interval|glob)\(", outside))
-
-
-def sweep_folder() -> Path | None:
-    """Return the folder of this job in a Hydra multirun; None in a single run."""
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-
-    if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
-        return None
-    sweep = HydraConfig.get().sweep
-    return Path(sweep.dir) / sweep.subdir
 
 
 def check_settings(config: Mapping[str, Any], config_name: str) -> None:

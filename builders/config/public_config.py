@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from bestofn.builders.config.composition import sweep_folder
+from bestofn.builders.config.current_command import sweep_folder
 from bestofn.builders.redaction.secrets import redacted, redacted_override
 
 
@@ -29,10 +29,12 @@ def public_output(flags: Sequence[str]) -> Iterator[None]:
 
 def redact_sweep_file() -> None:
     """Mask the credentials in the file that Hydra writes into the folder of a sweep, ``multirun.yaml``."""
+    if sweep_folder() is None:
+        return
     from hydra.core.hydra_config import HydraConfig
 
     file = Path(HydraConfig.get().sweep.dir) / "multirun.yaml"
-    if sweep_folder() is None or not file.exists():
+    if not file.exists():
         return
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     temporary.write_text(public_yaml(file.read_text("utf-8")), "utf-8")

@@ -9,7 +9,8 @@ from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 
 from bestofn.builders.config import composed_once
-from bestofn.builders.config.composition import choices, given_overrides, hydra_overrides, resolved
+from bestofn.builders.config.composition import hydra_overrides, resolved
+from bestofn.builders.config.current_command import choices, given_overrides
 from bestofn.builders.config.single_run import single_run
 from tests.commands import run_here
 
