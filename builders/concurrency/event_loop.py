@@ -26,7 +26,8 @@ class Loop:
     """An event loop in a separate thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
 
     The thread starts when the loop is first used. ``cancel`` cancels the tasks in flight. Each task gets a
-    ``CancelledError`` and can clean up in its ``finally`` block.
+    ``CancelledError`` and can clean up in its ``finally`` block. ``starting`` is for the calls of ``run_together`` that
+    start their coroutines one after another.
     """
 
     def __enter__(self) -> Loop:
@@ -37,6 +38,7 @@ class Loop:
         self._pending: set[concurrent.futures.Future[Any]] = set()
         self._opened: list[_OpenContexts] = []
         self._cancelled = self._exited = False
+        self.starting = asyncio.Lock()
         return self
 
     def __exit__(self, *exc: object) -> None:

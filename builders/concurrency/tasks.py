@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -12,17 +13,20 @@ Result = TypeVar("Result")
 STARTED_AT_ONCE = 16  # tasks that start before other tasks of the event loop run
 
 
-async def run_together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+async def run_together(
+    coroutines: Iterable[Coroutine[Any, Any, Result]], *, starting: asyncio.Lock | None = None
+) -> list[Result]:
     """Run ``coroutines`` concurrently and return their results in order. The first error cancels the others.
 
     After every ``STARTED_AT_ONCE`` coroutines, the event loop can run other tasks before the next coroutines start.
+    Calls with the same lock ``starting`` start their coroutines one call after another.
     """
     pending = list(coroutines)
     if len(pending) == 1:
         return [await pending[0]]
     tasks: list[asyncio.Task[Result]] = []
     try:
-        async with asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as group, starting or contextlib.nullcontext():
             for coroutine in pending:
                 tasks.append(group.create_task(coroutine))
                 if len(tasks) % STARTED_AT_ONCE == 0:

@@ -1,11 +1,14 @@
 """Runs one stage over the rows of one shard. Called by ``builders.run.pipeline.run_shard``.
 
 All rows of a shard are in flight at once, in the event loop of the process (``builders.concurrency.event_loop``), so
-that no row waits for another. The result is an Arrow table, which a cache file can keep.
+that no row waits for another. The shards start their rows one shard after another: the first shard then also ends
+first, and its next stage runs while the requests of the other shards are in flight. The result is an Arrow table, which
+a cache file can keep.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -46,7 +49,7 @@ def apply_stage(
     """
     if cache_file is not None and _is_intact(cache_file):
         return read_stream(cache_file)
-    added = to_table(loop.run(_run_rows(stage, rows, row_done)), features_from(stage.adds))
+    added = to_table(loop.run(_run_rows(stage, rows, row_done, loop.starting)), features_from(stage.adds))
     if cache_file is not None:
         temporary = cache_file.with_name(f"{cache_file.name}.{os.getpid()}.tmp")
         write_stream(added, temporary)
@@ -83,10 +86,10 @@ def _is_intact(cache_file: Path) -> bool:
     return cache_file.exists()
 
 
-async def _run_rows(stage: Stage, rows: Sequence[Row], row_done: RowDone) -> list[Row]:
+async def _run_rows(stage: Stage, rows: Sequence[Row], row_done: RowDone, starting: asyncio.Lock) -> list[Row]:
     async def run_row(row: Row) -> Row:
         added = await stage(row)
         row_done(stage.name, added)
         return added
 
-    return await run_together(run_row(row) for row in rows)
+    return await run_together((run_row(row) for row in rows), starting=starting)
