@@ -23,9 +23,11 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they stop the p
 def can_fork() -> bool:
     """Return True if a copy of this process would work.
 
-    The process must run on Linux, have one thread, and have imported none of ``UNSAFE_LIBRARIES``.
+    The process must run on Linux, have one thread, and have imported none of ``UNSAFE_LIBRARIES``. A daemonic process
+    of ``multiprocessing`` (each worker of ``multiprocessing.Pool`` is one) may not be copied.
     """
-    return sys.platform == "linux" and threading.active_count() == 1 and not UNSAFE_LIBRARIES & sys.modules.keys()
+    is_alone = threading.active_count() == 1 and not multiprocessing.current_process().daemon
+    return sys.platform == "linux" and is_alone and not UNSAFE_LIBRARIES & sys.modules.keys()
 
 
 class ForkedProcess:
@@ -40,11 +42,11 @@ class ForkedProcess:
         gc.freeze()  # the collector of the copy then writes to no page that both processes share
         context = multiprocessing.get_context("fork")
         self._process = context.Process(target=_run, args=(function,), daemon=True)
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # until the copy ignores them
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # until the copy ignores them
         try:
             self._process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     @property
     def returncode(self) -> int | None:

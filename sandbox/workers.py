@@ -285,8 +285,8 @@ def serve(descriptor: int, memory_mb: int, preload: Sequence[str], cpu_s: float 
     for module in preload:
         __import__(module)
     _limit_memory(memory_mb)
-    pipe.send_bytes(b"ready")
-    with contextlib.suppress(EOFError, OSError):
+    with contextlib.suppress(EOFError, OSError):  # the parent has ended, or does not need this worker any more
+        pipe.send_bytes(b"ready")
         while True:
             payload = pipe.recv_bytes()
             _limit_processor_time(cpu_s)

@@ -111,3 +111,44 @@ def _runs(pid: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def test_a_daemonic_process_is_not_copied_because_it_may_have_no_children() -> None:
+    script = """
+import multiprocessing
+from bestofn.sandbox.forked import can_fork
+
+print(can_fork())
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.apply(can_fork))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert ended.stdout == "True\nFalse\n", ended.stderr
+
+
+def test_signals_that_the_parent_had_blocked_stay_blocked() -> None:
+    script = """
+import signal
+from bestofn.sandbox.workers import ProcessPool
+
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+pool = ProcessPool(1)
+pool.fork_worker()
+print([number.name for number in signal.pthread_sigmask(signal.SIG_BLOCK, [])])
+pool.kill()
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert ended.stdout == "['SIGHUP']\n", ended.stderr
+
+
+def test_a_worker_whose_parent_ends_before_it_is_ready_prints_nothing() -> None:
+    script = """
+import multiprocessing, os
+from bestofn.sandbox.workers import serve
+
+ours, theirs = multiprocessing.Pipe()
+ours.close()
+serve(os.dup(theirs.fileno()), 300, (), None)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, "")
