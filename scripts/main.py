@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from bestofn.builders.concurrency.garbage import fewer_collections
+from bestofn.builders.concurrency.process_end import exit_process
 from bestofn.scripts.catalogue import COMMANDS
 
 PROVIDERS = ("openai", "claude", "local")  # for commands such as ``bestofn openai generate …``
@@ -19,7 +20,10 @@ HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command whose name is the first word of ``arguments``; None reads ``sys.argv``."""
+    """Run the command whose name is the first word of ``arguments``.
+
+    None reads ``sys.argv``, and ends the process after the command.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0] in HELP and len(words) == 1):
         print(usage())
@@ -36,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2)
     with fewer_collections():
         run(words[0], words[1:])
+    if arguments is None:
+        exit_process(None)
 
 
 def run(name: str, words: Sequence[str]) -> None:
@@ -54,9 +60,9 @@ def run(name: str, words: Sequence[str]) -> None:
         from bestofn.builders.concurrency.signals import exit_code_of
 
         print("\nbestofn: stopped.", file=sys.stderr)
-        _end(exit_code_of(error))
+        exit_process(exit_code_of(error))
     except SystemExit as ended:
-        _end(ended.code)
+        exit_process(ended.code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
@@ -84,12 +90,6 @@ def usage() -> str:
             "`bestofn COMMAND --help` shows the words, groups and settings of one command.",
         ]
     )
-
-
-def _end(code: int | str | None) -> None:
-    from bestofn.builders.concurrency.threads import exit_process
-
-    exit_process(code)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,9 @@ def restored_process() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
-        with mock.patch.object(entry, "_end", sys.exit):  # it may end the process, even if other tests left threads
+        with mock.patch.object(
+            entry, "exit_process", sys.exit
+        ):  # it may end the process, even if other tests left threads
             yield
     finally:
         os.chdir(folder)

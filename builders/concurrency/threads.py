@@ -10,13 +10,12 @@ import asyncio
 import contextlib
 import contextvars
 import functools
-import logging
-import os
 import queue
-import sys
 import threading
 from collections.abc import Callable
-from typing import NoReturn, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
+
+from bestofn.builders.concurrency.process_end import abandoned
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,7 +23,6 @@ T = TypeVar("T")
 _idle: list[
     _Thread
 ] = []  # the last one is reused first: native libraries create helper threads for each thread that calls them
-_abandoned: list[threading.Event] = []  # one event per abandoned call, set once the call has ended
 
 
 class Once:
@@ -95,7 +93,7 @@ async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs)
     try:
         return await result
     except asyncio.CancelledError:
-        _abandoned.append(ended)
+        abandoned.append(ended)
         raise
 
 
@@ -104,19 +102,3 @@ def _thread() -> _Thread:
         return _idle.pop()
     except IndexError:
         return _Thread()
-
-
-def exit_process(code: int | str | None) -> NoReturn:
-    """End the process with the exit code ``code``.
-
-    Normally this raises ``SystemExit(code)``. If an abandoned thread still runs, the process ends immediately, without
-    the shutdown of the Python interpreter. During that shutdown, a thread inside a native library may crash.
-    """
-    if not all(ended.is_set() for ended in _abandoned):
-        if isinstance(code, str):
-            print(code, file=sys.stderr)
-        logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else int(code is not None))
-    raise SystemExit(code)

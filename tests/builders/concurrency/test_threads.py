@@ -16,7 +16,7 @@ from bestofn.builders.concurrency.threads import Once, in_thread
 
 ABANDONS = """
 import asyncio, sys, time
-from bestofn.builders.concurrency import threads
+from bestofn.builders.concurrency import process_end, threads
 
 async def main():
     task = asyncio.create_task(threads.in_thread(time.sleep, float(sys.argv[1])))
@@ -27,7 +27,7 @@ async def main():
 asyncio.run(main())
 time.sleep(0.3)
 print("done")
-threads.exit_process(eval(sys.argv[2]))
+process_end.exit_process(eval(sys.argv[2]))
 """
 
 
