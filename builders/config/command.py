@@ -17,7 +17,7 @@ from bestofn.builders.config.copied_process import result_of_copy
 from bestofn.builders.config.current_command import CurrentCommand, choices, given_words, running
 from bestofn.builders.config.single_run import single_run
 from bestofn.builders.errors import exit_on_error
-from bestofn.builders.formats.terminal_text import escaped_output
+from bestofn.builders.formats.terminal_text import TerminalHandler, escaped_output
 from bestofn.builders.redaction.process import redact_output
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
 
 def configure_logging() -> None:
     """Log one line per message to standard error, hide library messages below WARNING, and disable progress bars."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[TerminalHandler()], force=True)
     for handler in logging.getLogger().handlers:
         handler.addFilter(lambda record: getattr(record, "terminal", True))  # see ``run_log.ONLY_IN_FILE``
     for name in ("hydra", "httpx2", "httpx", "datasets", "asyncio", "urllib3", "docker"):

@@ -7,6 +7,7 @@ their own. The texts in the cells are made safe, then the table is written to th
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -81,3 +82,17 @@ def _escaped(stream: TextIO) -> TextIO:
 def unescaped(stream: TextIO) -> TextIO:
     """Return the stream below an escaping ``stream``; ``stream`` itself if it does not escape control characters."""
     return stream.stream if isinstance(stream, _EscapedStream) else stream
+
+
+class TerminalHandler(logging.StreamHandler[TextIO]):
+    """Writes log records to the present standard error and escapes control characters.
+
+    A stream that is chosen at the start may be closed later, for example in a notebook or a test.
+    """
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)  # ``StreamHandler`` would set ``stream``
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        return _escaped(sys.stderr)

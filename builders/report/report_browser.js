@@ -214,15 +214,22 @@ function candidateBox(run, query, one, group) {
   why.append(verifier);
   const answer = withHtml("div", "answer", one.html);
   box.append(head, why, answer);
-  requestAnimationFrame(() => { // a reader with a keyboard can scroll a long answer
-    if (answer.scrollHeight > answer.clientHeight) { answer.tabIndex = 0; answer.setAttribute("role", "group"); answer.setAttribute("aria-label", "answer " + one.i); }
-  });
+  answer.dataset.label = "answer " + one.i;
+  longAnswers.observe(answer);
   const scores = Object.entries(one.parts);
   if (scores.length) box.append(folded("reward parts", element("span", "", scores.map(([key, value]) => key + ": " + JSON.stringify(value)).join("\n"))));
   if (one.thinking) box.append(folded("thinking", withHtml("div", "", one.thinking)));
   box.append(markControls(run, query, one));
   return box;
 }
+
+// A reader with a keyboard can scroll an answer that is longer than its box. The box gets its size after it is shown.
+const longAnswers = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+  if (target.scrollHeight <= target.clientHeight) return;
+  target.tabIndex = 0;
+  target.setAttribute("role", "group");
+  target.setAttribute("aria-label", target.dataset.label);
+}));
 
 function folded(title, body) {
   const node = element("details");

@@ -29,6 +29,7 @@ __all__ = ["no_last_look"]  # an automatic fixture
 AXE = Path(__file__).parents[1] / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 VIEWS = list(itertools.product((1400, 400), (False, True)))
+AFTER_A_FRAME = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"
 CONTENT = (
     "## Steps\n**First** `x = 1`, then $x^2 + \\frac{1}{2}$:\n\n```python\n# a comment\nimport math\n"
     "def area(r: float) -> float:\n    return math.pi * r ** 2  # nöt 'ascii'\n```\n" + "so on and on\n" * 30
@@ -72,6 +73,7 @@ def with_code(row: dict[str, Any]) -> dict[str, Any]:
 def check(browser: Browser, page: Path | str, axe: str, width: int, dark: bool) -> None:
     browser.open(page, width=width, height=900, dark=dark)
     browser.run(axe + "; 0")
+    browser.run(AFTER_A_FRAME)
     options = json.dumps({"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]})
     found = browser.run(
         f"axe.run(document, {options}).then((result) => result.violations.map((one) => one.id + ': ' + "

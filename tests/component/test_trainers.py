@@ -24,6 +24,7 @@ from bestofn.builders.training.trainers import train
 from bestofn.builders.training.trl_settings import trl_arguments, write_yaml
 from bestofn.scripts.train import next_step
 from tests.tiny_models import save_language_model
+from tests.wandb_files import stored_run
 
 pytestmark = pytest.mark.train
 
@@ -274,8 +275,7 @@ def test_a_training_reports_to_weights_and_biases(run: Path, tmp_path: Path, mon
     import wandb
 
     wandb.finish()
-    (data,) = (tmp_path / "wandb").glob("offline-run-*/*.wandb")
-    assert b"train/loss" in data.read_bytes()
+    assert b"train/loss" in stored_run(tmp_path / "wandb", b"train/loss")
 
 
 @pytest.mark.parametrize(

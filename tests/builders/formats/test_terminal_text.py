@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.builders.formats.terminal_text import CONTROLS, escaped, escaped_output, unescaped
+from bestofn.builders.formats.terminal_text import CONTROLS, TerminalHandler, escaped, escaped_output, unescaped
 from tests.commands import run_here
 from tests.runs import write_run
 
@@ -35,6 +35,15 @@ def test_prints_logs_and_tracebacks_are_escaped() -> None:
         assert sys.stdout.isatty() is False
     assert output.getvalue() == "a\\u001b[2Jb\n\tc é\u00a0\n\rbarx\\u000dy\x1b[1m"
     assert errors.getvalue() == "\\u009b31m\\u0007\n"
+
+
+def test_log_records_go_to_the_present_standard_error() -> None:
+    handler, first, second = TerminalHandler(), io.StringIO(), io.StringIO()
+    for stream in (first, second):
+        with redirect_stderr(stream), escaped_output():
+            handler.emit(logging.LogRecord("x", 30, "", 0, "\x07", (), None))
+        first.close()
+    assert second.getvalue() == "\\u0007\n"
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])

@@ -16,6 +16,7 @@ from bestofn.builders.telemetry.trackers import numbers
 from tests.loopback import OpenAIServer
 from tests.otlp_receiver import OtlpReceiver, attributes
 from tests.sums_build import build
+from tests.wandb_files import stored_run
 
 
 def test_a_build_exports_requests_tokens_cost_and_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +130,7 @@ def test_weights_and_biases_gets_configuration_and_metrics(tmp_path: Path, monke
     monkeypatch.setenv("WANDB_SILENT", "true")
     with OpenAIServer() as server:
         build(tmp_path, server, "log.tracker=wandb", "log.project=mine", "provider.api_key=sk-1234567890abcdefghij")
-    (data,) = (tmp_path / "run" / "logs" / "wandb").glob("offline-run-*/*.wandb")
-    content = data.read_bytes()
+    content = stored_run(tmp_path / "run" / "logs" / "wandb", b"verdicts/")
     assert b"mine" in content
     assert b"verdicts/" in content
     assert b"sk-1234567890" not in content
