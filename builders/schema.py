@@ -163,7 +163,7 @@ def score_from_row(row: Row) -> Score:
 
 
 class NestedRow(dict[str, object]):
-    """A nested row with the records that were decoded from its columns, so that they are decoded only once."""
+    """A nested row that keeps the records decoded from its columns. So each column is decoded only once."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row)

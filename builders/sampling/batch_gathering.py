@@ -156,7 +156,7 @@ class Gatherer:
         return [request for request in queued if request.name in fitting]
 
     def _smallest(self, waiting: int) -> int:
-        """Return the size of the smallest job that is submitted if ``waiting`` requests wait.
+        """Return the size of the smallest job that may be submitted; ``waiting`` is the number of waiting requests.
 
         The size grows with the number of submitted requests, so that a nearly spent budget does not cause many tiny
         jobs.

@@ -96,8 +96,8 @@ class Check:
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` contains the jobs whose id is not certain. For each of them, the search has not ended, or has found a
-    job by its time and size only. In the second case, the id is uncertain until a reply arrives.
+    ``uncertain`` contains the jobs whose id is not certain. Either the search for the job has not ended, or the job
+    was found only by its time and size. A reply of such a job proves that its id is right.
     """
 
     def __init__(self, api: BatchApi, provider: BatchProvider, journal: Journal, ledger: Ledger) -> None:
@@ -114,7 +114,7 @@ class BatchJobs:
 
     @property
     def may_be_confused(self) -> bool:
-        """Whether a job was found by its time and size only. The found job may be another job of this run."""
+        """Whether a job was found only by its time and size. Then it may be confused with another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
     async def claim_open(self) -> list[BatchJob]:
@@ -156,9 +156,9 @@ class BatchJobs:
     async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> NoReply | None:
         """Submit the planned ``job`` and return None. Transient errors are retried for at most ``patience_s`` seconds.
 
-        If it is unknown whether the service has accepted the job, the service is searched for it before a retry.
-        Returns ``LATE`` if the service has not accepted the job in that time. Returns ``NOT_TAKEN`` if a job that was
-        found by its time and size only may be this job. Raises the error if the service refuses the job, and
+        If it is unknown whether the service has accepted the job, the service is searched for the job before a
+        retry. Returns ``LATE`` if all attempts in this time fail. Returns ``NOT_TAKEN`` if another job may have been
+        found in place of this job (``may_be_confused``). Raises the error if the service refuses the job, and
         ``ProviderError`` if the search fails. After a failed search, the plan stays in the journal, and the next run
         searches for the job.
         """
@@ -236,13 +236,14 @@ class BatchJobs:
         await self._journal.note([_deletion(job.id)])
 
     async def outcome(self, job: BatchJob, needed: Callable[[Iterable[str]], Awaitable[bool]]) -> BatchResult | None:
-        """Poll ``job`` and return its result, which is empty if the service has lost the job.
+        """Poll ``job`` and return its result. The result is empty if the service has lost the job.
 
-        A result with unreadable lines is read ``READS`` times. A job that is not done within ``patience_s`` is
-        cancelled if ``needed`` returns True. The result then contains the replies that were complete before the
-        cancellation, and ``job.cancelled`` is set.
+        A result with unreadable lines is read ``READS`` times. If the job is not done within ``patience_s`` and
+        ``needed`` returns True, the job is cancelled and ``job.cancelled`` is set. The result then contains the
+        replies that were complete before the cancellation.
 
-        If the job may still get a result in a later run, ``job.given_up`` is set, and the result is None or incomplete.
+        If the job may still get a result in a later run, ``job.given_up`` is set, and the result is None or
+        incomplete.
         """
         check = await self._poll(job, self._settings.patience_s)
         if not check.is_final and self._settings.patience_s > 0 and check.is_malformed:

@@ -56,9 +56,10 @@ class BatchQueue:
         ledger.watch_state(self.state)
 
     async def resume(self) -> list[str]:
-        """Claim all open jobs that nobody has claimed, and start to wait for them. Returns the names of their requests.
+        """Claim the open jobs of earlier runs, and start to wait for them. Returns the names of their requests.
 
-        Raises ``ProviderError`` if the search for a job fails. No job is then resumed by this call.
+        Jobs that another sampler or process has claimed are left out. A job without an id is first searched at the
+        service. If the search fails, no job is resumed, and ``ProviderError`` is raised.
         """
         resumed: list[BatchJob] = []
         lost: list[BatchJob] = []
@@ -247,8 +248,9 @@ class BatchQueue:
     def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
         """Register the requests of ``job``, so that the job is closed once they are settled.
 
-        If ``unclaimed`` is None, the replies are expected from ``job``. Otherwise, only jobs with an uncertain id may
-        have the replies. If none has them, the requests are answered with ``unclaimed``.
+        If ``unclaimed`` is None, the replies are expected from ``job``. Otherwise ``job`` has no reply, but a job
+        with an uncertain id may have the replies. If no such job has them, the requests are answered with
+        ``unclaimed``.
         """
         for name in job.names:
             self._requests.get_or_create(name)
@@ -304,7 +306,7 @@ class BatchQueue:
         return await self._requests.is_needed(names, wait=self._settings.patience_s <= 0)
 
     async def _note_failed(self, job: BatchJob, refusal: ProviderError | BudgetError) -> None:
-        """Handle the ``refusal`` of the whole ``job`` after its submission. The service charges nothing for it."""
+        """Handle the ``refusal`` of the whole ``job`` after its submission. A refused job costs nothing."""
         self._jobs.uncertain.discard(job)
         self._settle_unclaimed()
         if isinstance(refusal, RateLimitError) and self._mode == "batch":
@@ -334,7 +336,7 @@ class BatchQueue:
         self._requests.answer(dict.fromkeys(self._requests.unanswered(job.names), NoReply.NOT_TAKEN))
 
     async def _count_refused(self, job: BatchJob, answers: Iterable[BatchAnswer]) -> None:
-        """Count the requests that the service refused, among the ``answers`` of ``job``.
+        """Count the refused requests among the ``answers`` of ``job``.
 
         Raises ``OutageError`` if the service has refused each of the first ``REFUSED_AT_START`` requests.
         """
@@ -380,7 +382,7 @@ class BatchQueue:
             self._requests.answer(dict.fromkeys(names, NoReply.LEFT_OUT))
 
     def _give_up(self, names: Iterable[str], reason: str, relation: str = "instead of") -> None:
-        """Answer ``LATE`` to the requests ``names``, so that they are sent online. Log the price."""
+        """Answer ``LATE`` to the requests ``names``, so that they are sent online. Log a warning with their price."""
         if names := self._requests.unanswered(names):
             self._ledger.note("requests sent online because of patience_s", len(names))
             price = price_text(self._requests.known(names), relation)

@@ -1,7 +1,8 @@
-"""The batch route: queue -> batch job -> journal. A request without a usable reply is submitted in another batch job.
+"""The batch route: queue -> batch job -> journal.
 
-In batch mode, a request is sent online only if it has no reply after ``patience_s``. Its batch job is cancelled first.
-In online mode, every request without a usable reply is sent online.
+In batch mode, a request whose job has no usable reply is submitted in another batch job. The request is sent online
+only if it has no reply after ``patience_s``; its batch job is cancelled first. In online mode, every request without
+a usable reply is sent online.
 
 Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfinished batch jobs of earlier runs.
 """

@@ -88,7 +88,10 @@ class Owner:
 
 
 class _Heartbeat(NamedTuple):
-    """The last heartbeat of another owner: its value, when this value was first read, and whether it ever changed."""
+    """The last heartbeat of another owner. ``since`` is when ``value`` was first read.
+
+    ``changed`` is whether the heartbeat has ever changed.
+    """
 
     value: float
     since: float
@@ -196,7 +199,7 @@ class Claims:
             self._writer.submit(partial(_release, self._id, released)).add_done_callback(_ignore_result)
 
     async def wait(self) -> None:
-        """Wait until the other processes have been checked again, because their claims may have changed then."""
+        """Wait until the other processes have been checked again. Their claims may have changed by then."""
         await self._looked.wait()
 
     # --- the other owners --------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class InFlightRequests:
         return self._by_sample.get((key, attempt, index))
 
     def add(self, in_flight: InFlight) -> None:
-        """Register ``in_flight`` for those of its samples that have no registered request yet."""
+        """Register ``in_flight`` for its samples. A sample with a registered request keeps that request."""
         for index in in_flight.indices:
             self._by_sample.setdefault((in_flight.key, in_flight.attempt, index), in_flight)
 

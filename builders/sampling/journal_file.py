@@ -96,9 +96,10 @@ def compressed(text: bytes) -> bytes:
 
 
 def packed_reply(reply: bytes, request: bytes, attempt: int, indices: Sequence[int]) -> bytes:
-    """Compress ``reply``, and append a checksum of the compressed reply and of its samples.
+    """Compress ``reply``, and append a checksum that depends on the compressed reply and on ``indices``.
 
-    ``indices`` are the samples of its choices. If they are not consecutive, or if there are none, there is no checksum.
+    ``indices`` are the sample indices of the choices in the reply. If they are empty or not consecutive, there is no
+    checksum.
     """
     packed = compressed(reply)
     if not indices or indices[-1] - indices[0] != len(indices) - 1:
@@ -132,8 +133,8 @@ def is_intact(blob: bytes, request: bytes, attempt: int, first: int, count: int)
 def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequence[int]) -> bytes:
     """Return a stored reply of the request ``old`` with the checksum for the request ``new``.
 
-    ``indices`` are its samples; without samples the result has no checksum. Raises ``zlib.error`` if the reply is
-    damaged or belongs to other samples.
+    ``indices`` are the sample indices of the reply; if they are empty, the result has no checksum. Raises
+    ``zlib.error`` if the reply is damaged or belongs to other samples.
     """
     if indices:
         return packed_reply(unpacked_reply(blob, old, attempt, indices[0], len(indices)), new, attempt, indices)
@@ -141,7 +142,7 @@ def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequenc
 
 
 def first_sample(blob: bytes, request: bytes, attempt: int, count: int) -> int | None:
-    """Return the index of the first sample in a stored reply; None if no index gives its checksum."""
+    """Return the first sample index of a stored reply; None if the checksum matches no index."""
     packed, seal = blob[:-SEAL_BYTES], blob[-SEAL_BYTES:]
     return next((first for first in range(MOST_SAMPLES) if seal == _seal(packed, request, attempt, first, count)), None)
 
@@ -176,9 +177,9 @@ def journal_errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def record_errors(path: Path) -> Iterator[None]:
-    """Convert errors as ``journal_errors`` does. In this block, values of a wrong type also mean a damaged journal.
+    """Convert errors as ``journal_errors`` does, and also errors about values of a wrong type.
 
-    Use it for blocks that decode records.
+    Use it for blocks that decode records. A value of a wrong type means that the journal is damaged.
     """
     with journal_errors(path):
         try:

@@ -111,7 +111,7 @@ def repair(path: Path, health: JournalHealth) -> Path:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection to the journal. If it has no write-ahead log, SQLite creates no file next to it."""
+    """Return a read-only connection to the journal. SQLite creates no new file next to the journal."""
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
 
@@ -142,8 +142,8 @@ def _readable(connection: sqlite3.Connection, table: str, columns: str, health: 
 def _drop_damaged(health: JournalHealth) -> None:
     """Remove damaged replies and the answers that need them from ``health``. Replace other damaged values.
 
-    The checksum of a reply proves to which samples its choices belong. So missing answers are added, and an answer
-    whose reply has a damaged id is not joined to the reply of another call.
+    The checksum of a reply shows the samples of its choices. So missing answers of intact replies are added. If the
+    id of a call is damaged, its answers are not joined to the reply of another call.
     """
     by_id: dict[int, list[Row]] = {}
     for row in health.rows["calls"]:

@@ -235,7 +235,7 @@ def _insert_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes) ->
 def _encodable(text: str) -> str:
     """Replace lone surrogates in ``text`` by escapes, because SQLite refuses surrogates.
 
-    Response headers with bytes outside UTF-8 produce them.
+    Response headers with bytes outside UTF-8 contain surrogates after decoding.
     """
     return text.encode("utf-8", "backslashreplace").decode()
 

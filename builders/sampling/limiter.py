@@ -154,10 +154,10 @@ class Limiter:
         """Call ``send`` as soon as the limits allow, retry it after errors, and return its result.
 
         ``started`` is called before each attempt. ``RequestError`` and ``AuthenticationError`` are raised without a
-        retry. While only a few prompts have got the status 403, the error is raised as ``Forbidden``, a
-        ``RequestError``. Any other ``ProviderError`` is raised after ``retries`` retries. After an ``UnreadableReply``
-        there is only one retry, because the reply is paid for. Raises ``OutageError`` if the service is unavailable for
-        longer than ``patience_s``.
+        retry. If fewer than ``FORBIDDEN_IN_A_ROW`` prompts in a row got the status 403, the error is a
+        ``Forbidden``, which is a ``RequestError``. Any other ``ProviderError`` is raised after ``retries`` retries.
+        After an ``UnreadableReply`` there is only one retry, because the reply is paid for. Raises ``OutageError``
+        if the service is unavailable for longer than ``patience_s``.
         """
         failed = unread = 0
         probe = False

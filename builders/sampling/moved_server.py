@@ -26,8 +26,8 @@ def check_for_moved_server(
 ) -> None:
     """Raise ``ServerMoved`` if the journal has answers to ``body``, but only from other addresses of the server.
 
-    The message says how to adopt the replies. Only a warning is logged if requests are ``free``. The same applies if
-    the setting ``service`` names the server, because the user has then decided that it is another server.
+    The message says how to adopt the replies. If requests are ``free``, or if the setting ``service`` names the
+    server, only a warning is logged. With ``service``, the user has said that the server is a new one.
     ``config_key`` is the key of the provider's settings.
     """
     others = identities_elsewhere(journal, identity, body, attempt)

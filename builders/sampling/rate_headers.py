@@ -108,8 +108,8 @@ def _bounded(seconds: float | None) -> float | None:
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
     """Estimate the period in seconds to which ``limit`` applies.
 
-    OpenAI reports ``reset_s``, the time until the bucket is full again. The period follows from it and from the share
-    that is used. Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
+    OpenAI reports ``reset_s``, the time until the bucket is full again. The estimate is ``reset_s`` divided by the
+    used share of ``limit``. Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
     """
     if not reset_s or remaining is None or not 0 <= remaining < limit:
         return 60.0

@@ -70,8 +70,8 @@ class ReplyStore:
     async def parse(self, in_flight: InFlight, reply: Reply, n: int, mode: Mode) -> ParsedReply:
         """Parse ``reply``, for which ``n`` completions were requested.
 
-        Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for such a reply, its cost is
-        counted and the reply is stored. The error is then an ``UnreadableReply``, a subclass of ``ServiceError``.
+        Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for the reply, the reply is
+        stored and its cost is counted. The error is then an ``UnreadableReply``, a subclass of ``ServiceError``.
         """
         cause = "malformed reply"
         try:

@@ -221,7 +221,7 @@ class JournaledSampler(ProviderAttributes):
         return answers
 
     def _submitted_elsewhere(self, keys: Iterable[bytes]) -> list[bytes]:
-        """Return the claims in ``keys`` on samples that are in unfinished batch jobs of other processes."""
+        """Return those of the claim ``keys`` whose samples are in unfinished batch jobs of other processes."""
         batches = set(open_batches(self._journal, self.identity)) - self._journal.claimed_batches
         for batch in batches - self._elsewhere.keys():
             job = open_batch(self._journal, batch)
@@ -270,10 +270,10 @@ class JournaledSampler(ProviderAttributes):
         return answers
 
     async def _resume_batches(self) -> None:
-        """Resume the unfinished batch jobs of ended runs, even if no caller needs their requests.
+        """Resume the unfinished batch jobs of earlier runs, even if no caller needs their requests.
 
-        Batch jobs are paid for, so an online run waits for them too. Returns once the replies of all finished jobs are
-        stored, so that their samples are not requested again.
+        Batch jobs are paid for, so an online run waits for them too. Returns once the replies of all finished jobs
+        are stored, so that their samples are not requested again.
         """
         async with self._resuming:
             provider = self._provider

@@ -20,10 +20,10 @@ from bestofn.builders.records import Count, JsonObject, PositiveCount, Query, Re
 class Bfcl:
     """The single-turn queries of one BFCL file, in the order of the file.
 
-    ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of ``path``.
-    If the file name contains ``irrelevance``, the correct response calls no tool, and the file of possible answers is
-    not read. ``skipped`` counts the multi-turn rows and the rows without a possible answer. ``offset`` skips rows;
-    ``max_queries`` limits queries.
+    ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of
+    ``path``. If the file name contains ``irrelevance``, the correct response calls no tool, and the file of possible
+    answers is not read. ``skipped`` counts the multi-turn rows and the rows without a possible answer. ``offset`` is
+    the number of rows to skip. ``max_queries`` limits the number of queries.
     """
 
     name = "bfcl"

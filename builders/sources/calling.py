@@ -1,7 +1,7 @@
-"""Generates queries about the mock world in which a tool is needed, missing, superfluous, failing, or not yet callable.
+"""Generates queries about the mock world, to check whether a model knows when to call a tool.
 
-``conf/dataset/calling.yaml`` uses it. The recorded answers of a query (``provider=recorded``) are one right answer and
-several wrong ones. A wrong answer may call a tool that is not declared.
+``conf/dataset/calling.yaml`` uses it. The recorded answers of a query (``provider=recorded``) are one right answer
+and several wrong ones. A wrong answer may call a tool that is not declared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Texts about one tool: a question that it answers, a question that lacks an argument, and an unknown argument."""
+    """Texts about one tool.
+
+    ``question`` needs the tool. ``incomplete`` lacks an argument, and ``lacks`` asks for this argument. ``unknown``
+    is an argument with a value that the mock world does not know.
+    """
 
     tool: str
     question: str
@@ -85,12 +89,12 @@ NEEDS = (
 class WhenToCall:
     """Generates ``size`` queries from ``seed``. The queries cycle through ``kinds``.
 
-    ``needed``: the tool is declared, and one call is right. ``missing``: the tool is not declared, and an answer must
-    say so or ask. ``superfluous``: the answer is common knowledge, and any call is wrong. ``incomplete``: the question
-    lacks an argument, so the answer must ask. ``failing``: the tool answers with an error, so an answer must not invent
-    its result.
+    ``needed``: the tool is declared, and one call is right. ``missing``: the tool is not declared, and an answer
+    must say so or ask. ``superfluous``: the answer is common knowledge, and any call is wrong. ``incomplete``: the
+    question lacks an argument, so the answer must ask. ``failing``: the tool answers with an error, so an answer
+    must not invent its result.
 
-    Each query also declares ``distractors`` tools that do not help. ``metadata["kind"]`` is the kind. Raises
+    ``distractors`` is the number of declared tools that do not help. ``metadata["kind"]`` is the kind. Raises
     ``SourceError`` if ``kinds`` is empty or has an unknown kind.
     """
 

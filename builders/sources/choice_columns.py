@@ -27,11 +27,11 @@ GOLD_FORMS = ("auto", "letter", "index", "index_from_1", "text")
 class ChoiceColumns:
     """The setting ``dataset.choices``.
 
-    ``gold``: the form of the gold answer. ``auto``: a number is an index from 0; a text is a letter, several letters
-    or the text of an option. ``index_from_1``: the first option has the number 1.
+    ``gold``: the form of the gold answer. ``auto``: a number is an index from 0; a text is a letter, several letters or
+    the text of an option. ``index_from_1``: the first option has the number 1.
     ``in_prompt``: whether the options are added to a prompt that does not list them.
-    ``shuffle``: whether the options get a random order that depends only on the question and their texts. It is needed
-    if the first option of each row is the correct one.
+    ``shuffle``: whether the options get a random order, which depends only on the question and the options. Set it
+    if the first option is correct in every row.
     """
 
     gold: str = "auto"

@@ -47,8 +47,8 @@ def input_output(value: object) -> Cases | None:
 def input_output_columns(value: object) -> Cases | None:
     """Decode ``{"input": […], "output": […]}``, or a list of such mappings (CodeContests).
 
-    A text in the list is the name of a file that the programs use instead of standard input or output. The result is
-    None for such a list.
+    If the list contains a text, the result is None. The text is the name of a file that the programs read or write
+    instead of standard input or output.
     """
     tables = value if isinstance(value, Sequence) else [value]
     if any(isinstance(table, str) and table.strip() for table in tables):

@@ -1,16 +1,18 @@
 """The setting ``dataset.columns``: the location of each part of a query in a dataset's row. ``mapped`` uses it.
 
-A column is a string or a mapping of steps, applied in this order:
+A column is a string, or a mapping. A mapping has one of the keys ``path``, ``paths``, ``fields``, ``template``,
+``join`` and ``constant``. With ``path``, these steps may follow: ``json``, ``then``, ``each``, ``regex``, ``take``.
+They are applied in this order, whatever their order in the mapping.
 
     "problem"                              the column of that name
     "meta.answers[-1].text"                a path: keys, and list indices in brackets
     {path: meta, json: true, then: tools}  JSON in a string, then the path ``then`` in the decoded value
     {path: completions, each: text}        the path ``text`` in every item of a list
-    {paths: [public, private]}             the values of several columns, as a list
-    {fields: {a: COLUMN, b: COLUMN}}       the values of several columns, as an object without the null ones
+    {path: text, regex: "Answer: (.*)"}    the first group of the last match
     {path: solution, take: boxed}          the last \\boxed{…}; ``hashes``: the text after ####; ``text``: unchanged;
                                            ``calls``: the tool calls in the text; ``list``: its last JSON list
-    {path: text, regex: "Answer: (.*)"}    the first group of the last match
+    {paths: [public, private]}             the values of several columns, as a list
+    {fields: {a: COLUMN, b: COLUMN}}       the values of several columns, as an object without the null ones
     {template: "{a}\\n\\n{b}"}               several columns in one text; the items of a list are on separate lines
     {join: [instruction, input]}           the texts of several columns that are not empty, with blank lines between
     {constant: math}                       the same value for every row
@@ -143,7 +145,7 @@ class Column:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns that this column may read: the first step of a path, and the whole path."""
+        """The columns of the table that may be read. A path counts in full and by its first step: ``a.b`` and ``a``."""
         paths = [self.path, *self.paths, *self.join, *FIELD.findall(self.template)]
         inner = [name for column in (self.fields or {}).values() for name in column.column_names]
         first = [step[1] for path in paths if (step := PATH_STEP.match(path))]

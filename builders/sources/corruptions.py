@@ -160,7 +160,7 @@ def _different(number: str) -> str:
 
 
 def _within(sentence: str) -> str:
-    """Return ``sentence`` as it is written after other words: its first word starts with a small letter.
+    """Return ``sentence`` in the form that it has inside a longer sentence: an ordinary first word gets a small letter.
 
     If the first word may be a name, the sentence is unchanged.
     """

@@ -218,7 +218,11 @@ class Dialogues:
 
 
 def _wrong(seed: int, task: Task) -> Iterator[list[Message]]:
-    """Yield wrong dialogues: claims without actions, right actions without the outputs, and other actions."""
+    """Yield wrong dialogues.
+
+    In these dialogues, the assistant claims success without any action, acts rightly but does not state ``outputs``,
+    or does the actions ``wrong``.
+    """
     from bestofn.sandbox.tools.world import World
 
     if task.actions:

@@ -34,8 +34,9 @@ JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 def json_rows(files: Sequence[Path]) -> Iterator[Row]:
     """Yield the rows of ``files`` in order. A file is JSON Lines or one JSON list, maybe compressed (``COMPRESSION``).
 
-    A row has all keys of the first ``HEAD_BYTES`` bytes and of all earlier rows; missing values are None. A row that is
-    a text becomes ``{"text": …}``. Raises ``SourceError`` with file and line if a row cannot be parsed.
+    The keys of all rows in the first ``HEAD_BYTES`` bytes are collected. Every row has these keys, and the keys of
+    all earlier rows; missing values are None. A row that is a text becomes ``{"text": …}``. Raises ``SourceError``
+    with file and line if a row cannot be parsed.
     """
     keys: dict[str, None] = {}
     size = 0

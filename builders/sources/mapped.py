@@ -210,12 +210,18 @@ class Mapped:
                 yield row
 
     def _split_column(self) -> str:
-        """Return the column with the split of a row; "" with ``origins``, because the column then has another use."""
+        """Return the column with the split of a row; "" with ``origins``.
+
+        With ``origins``, the column ``split`` names the split of the original table.
+        """
         mapped = self.columns.get("split") if self.splits else None
         return (mapped.path if mapped else "split") if self.origins is None else ""
 
     def _refuse_splits(self, column: str, row: Row) -> None:
-        """Handle ``splits`` for a table without splits: several raise ``SourceError``, a single one logs a warning."""
+        """Raise ``SourceError`` if ``splits`` names several splits for a table without splits.
+
+        If ``splits`` names one split, log a warning that all rows are read.
+        """
         problem = (
             f"dataset.splits is {self.splits}, but {self.path} has no column {column or 'split'!r} and no files that "
             "are named after splits"
@@ -359,7 +365,10 @@ class Mapped:
         return reference, options
 
     def _gold_option(self, row: Row, options: Options) -> str | None:
-        """Return the letters of the correct options; None, counted in ``skipped``, if the answer names no option."""
+        """Return the letters of the correct options; None if the answer names no option.
+
+        Answers that name no option are counted in ``skipped``.
+        """
         value = unwrapped(self._value(row, "answer"))
         value = self._answer(row) if value is None or isinstance(value, str) else value
         gold = None if value is None else self.choices.gold_answer(value, options)

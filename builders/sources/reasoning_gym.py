@@ -35,9 +35,9 @@ UNUSABLE = {
 class ReasoningGym:
     """Generates ``size`` queries, which cycle through ``tasks``.
 
-    ``settings`` maps a task to settings of its difficulty, for example ``{leg_counting: {max_animals: 20}}``. The text
-    ``instruction`` is added to each question. Each seed gives other instances, so a held-out set only needs another
-    seed.
+    ``settings`` maps a task to settings of its difficulty, for example ``{leg_counting: {max_animals: 20}}``. The
+    text ``instruction`` is added to each question. Each seed gives other instances, so another seed gives a held-out
+    set.
     """
 
     def __init__(
