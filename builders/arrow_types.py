@@ -1,10 +1,10 @@
 """Column types of tables, and types for the parts of pyarrow that ``schema`` and ``tables`` use.
 
-The column types ``Value``, ``List`` and ``Json`` equal those of the library datasets, and so does their form in files.
-A build does not import datasets, because this import takes longer than all other imports together.
+The column types ``Value``, ``List`` and ``Json`` have the meaning and the stored form of the library datasets. A
+build does not import datasets, because this import takes longer than all other imports together.
 
-pyarrow has no type stubs. ``import_module`` returns a module without type information, so type checkers use the types
-that are declared here.
+pyarrow has no type stubs. ``import_module`` returns a module without type information, so type checkers use the
+types that are declared here.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ OPINIONS: tuple[Opinion, ...] = get_args(Opinion)
 class AuditItem:
     """One sampled verdict. ``row`` is the nested row of its query with this candidate only.
 
-    ``weight`` estimates which share of the run's verdicts with the same outcome are like this one. The weights of an
-    outcome add up to 1. ``opinions`` maps the source of each second opinion to this opinion about the answer.
+    ``weight`` is the sampling weight of the verdict. The weights of all items with one outcome add up to 1.
+    ``opinions`` maps the source of each second opinion to this opinion about the answer.
     """
 
     row: Row

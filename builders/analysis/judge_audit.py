@@ -17,7 +17,7 @@ from bestofn.builders.schema import candidate_from_row
 class JudgedJson(TypedDict):
     """The figures of one judge against one source of labels; see ``judge_report.CalibrationReport``.
 
-    The figures describe the audit sample. One half of the sample are passes and one half are fails.
+    The figures describe the audit sample: half of its verdicts are passes, and half are fails.
     """
 
     judge: str

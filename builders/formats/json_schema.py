@@ -1,7 +1,7 @@
 """Validates values with JSON Schema, with one cached validator per schema. Used by mock tools and the tool verifier.
 
-The values come from a model and the schemas from a dataset, so every validation is limited. It applies a limited number
-of keywords, and only regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the
+The values come from a model and the schemas from a dataset. Therefore each validation applies a limited number of
+keywords, and only regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the
 same value gets the same result on every machine.
 """
 

@@ -29,8 +29,8 @@ def hints_of(source: str, flags: int = 0) -> Hints:
 def _of_sequence(items: Iterable[tuple[object, Any]]) -> Hints:
     """Return the best hints of ``items``, the parts of an expression that follow each other.
 
-    Each part may give a set of hints. The best set has the longest shortest hint. If several sets are equal in this,
-    the smallest one is the best.
+    Each part may give a set of hints. Sets are compared by the length of their shortest hint: the longest is the
+    best. If these lengths are equal, the smaller set is the better one.
     """
     found: list[Hints] = []
     run = ""

@@ -1,16 +1,15 @@
 """Parses tool calls that a model wrote into its text, if the server did not return them as tool calls.
 
-The providers, the sources and the tool verifier use this module. Prose may contain examples of calls. Therefore a call
-is recognised only in these places:
+The providers, the sources and the tool verifier use this module. A text may contain examples of calls. Therefore a
+call is recognised only in these places:
 
-- between the marks of a chat template (``call_markup`` lists them), anywhere in the text where the marks are not only
-  quoted (``quoted_marks``);
+- between the marks of a chat template (``call_markup``), unless the text only quotes the marks (``quoted_marks``);
 - as the whole message, with or without a code fence: a JSON call or list of calls, Python calls with keyword
   arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
 
-A text that looks like a call but cannot be parsed is reported. So no verifier takes it for an answer without calls. A
-text that contains a declared name in the notation of a call is also reported: ``f(a=1)`` in prose, ``Action: f``.
+A text that looks like a call but cannot be parsed is reported. So no verifier takes it for an answer without calls.
+A text that contains a declared name in the notation of a call is also reported: ``f(a=1)`` in prose, ``Action: f``.
 """
 
 from __future__ import annotations

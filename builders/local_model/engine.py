@@ -161,10 +161,10 @@ class LocalEngine:
     ) -> tuple[int, ...]:
         """Return the token ids of the prompt. ``variables`` are passed to the model's chat template.
 
-        ``continues``: the last message is the beginning of the answer, and the model continues it. If the model has
-        no chat template, the prompt is in the Harmony format. If the tokenizer lacks Harmony's special tokens or
-        ``continues`` is true, it has one line ``role: content`` per message. Raises ``RequestError`` if the chat
-        template does not accept the messages.
+        ``continues``: the last message is the beginning of the answer, and the model continues it. A model without a
+        chat template gets a Harmony prompt if the tokenizer has Harmony's special tokens and ``continues`` is false.
+        Otherwise the prompt has one line ``role: content`` per message. Raises ``RequestError`` if the chat template
+        does not accept the messages.
         """
         if not self.tokenizer.chat_template and self.speaks_harmony and not continues:
             parts = harmony_prompt.prompt(messages, tools, **variables)

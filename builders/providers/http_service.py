@@ -240,8 +240,8 @@ class HttpService(ABC):
     def usage_of(self, reply: Reply) -> Usage | None:
         """Return the token usage of a reply that ``read`` cannot parse; None if the reply costs nothing.
 
-        An incomplete reply costs nothing, nor does an error that reports no usage. If the content encoding cannot be
-        decoded, the result is an empty ``Usage``, because the usage is unknown.
+        An incomplete reply costs nothing. An error that reports no usage costs nothing. If the content encoding
+        cannot be decoded, the result is an empty ``Usage``, because the usage is unknown.
         """
         if reply.encoding:
             return Usage()

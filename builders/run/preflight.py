@@ -65,10 +65,10 @@ def check_stages(
     After the check of the provider, waits until the sandboxes ``opening`` are open. Raises the error of a sandbox
     that cannot be opened.
 
-    Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the requests of a judge or reward
-    fail for all answers. Raises ``MachineError`` if the verifier or the reward itself fails on all answers. Logs a
-    warning if all answers are undecided and ``expect_verdicts`` is set. In all three cases, "all answers" means
-    those to the first queries.
+    Raises ``OutageError`` if nothing is sampled (see ``check_provider``). Also raises ``OutageError`` if the
+    requests of a judge or reward fail for all answers to the first queries. If the verifier or the reward itself
+    fails on all these answers, raises ``MachineError``. If all these answers are undecided and ``expect_verdicts``
+    is set, logs a warning.
     """
     generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
     if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):

@@ -309,8 +309,8 @@ def _publish(run: Run, out: Path) -> None:
 def _back_up(flat_file: str | None, ready: Sequence[Path]) -> None:
     """Copy the flat file, as it was before the ``ready`` regenerations, to FILE.bak.
 
-    The file is first copied to the folder of the regeneration. If the command was killed, the flat file may already
-    have the new rows. The command that resumes the regeneration then uses the copy in this folder.
+    A first copy is in the folder of the regeneration. It is used if an earlier command was killed, because the flat
+    file may then already have the new rows.
     """
     if not flat_file or not ready or not Path(flat_file).exists():
         return

@@ -107,10 +107,11 @@ class SecondProcess:
 
     @contextlib.contextmanager
     def forked(self, most_queries: int | None) -> Iterator[None]:
-        """Start the process now as a copy of this one, if possible. It is killed after the block at the latest.
+        """Start the second process now as a copy of this process, if possible. Kill it after the block.
 
-        A copy needs 0.3 s of CPU time less than a new process, which imports everything again. ``most_queries`` is the
-        number of queries of the run; None if it is not known. A run with few queries needs no second process.
+        A copy needs 0.3 s less CPU time than a new process, which imports everything again. ``most_queries`` is the
+        number of queries of the run; None if it is not known. A run with fewer than ``LEAST_QUERIES`` queries needs
+        no second process.
         """
         if (most_queries is None or most_queries >= LEAST_QUERIES) and can_fork():
             for module in COPIED:

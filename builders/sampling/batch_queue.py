@@ -58,8 +58,7 @@ class BatchQueue:
     async def resume(self) -> list[str]:
         """Claim the open jobs of earlier runs, and start to wait for them. Returns the names of their requests.
 
-        Jobs that another sampler or process has claimed are left out. A job without an id is first searched at the
-        service. If the search fails, no job is resumed, and ``ProviderError`` is raised.
+        Raises ``ProviderError`` if a job without an id cannot be searched at the service. No job is then resumed.
         """
         resumed: list[BatchJob] = []
         lost: list[BatchJob] = []
@@ -248,9 +247,8 @@ class BatchQueue:
     def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
         """Register the requests of ``job``, so that the job is closed once they are settled.
 
-        If ``unclaimed`` is None, the replies are expected from ``job``. Otherwise ``job`` has no reply, but a job
-        with an uncertain id may have the replies. If no such job has them, the requests are answered with
-        ``unclaimed``.
+        If ``unclaimed`` is None, the replies are expected from ``job``. Otherwise only a job with an uncertain id may
+        have them. If there is no such job, the requests are answered with ``unclaimed``.
         """
         for name in job.names:
             self._requests.get_or_create(name)

@@ -47,7 +47,7 @@ class InFlight:
     def join(self, request: Request, body: bytes) -> None:
         """Record that a caller needs this ``request``, whose JSON is ``body``.
 
-        If its batch job has no reply, the request can then be sent online.
+        If the batch job of this request has no reply, the request can then be sent online.
         """
         self.request, self.body = request, body
         self.needed.set()

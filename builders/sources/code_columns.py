@@ -28,8 +28,8 @@ class CodeColumns:
     """The setting ``dataset.tests``. ``form`` is the encoding of the tests: a key of ``code_forms.FORMS``.
 
     ``entry_point`` is the column with the name of the tested function; by default ``entry_point``, if there is one.
-    ``setup`` is the column with code that runs before the program. Without ``setup``, a question that is the start
-    of the tested function is this code (HumanEval).
+    ``setup`` is the column with code that runs before the program. If ``setup`` is None and the question is the
+    start of the tested function, the question is used as this code (HumanEval).
     """
 
     form: str = "auto"

@@ -75,18 +75,18 @@ class _Group:
 class Mapped:
     """The queries of a table.
 
-    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part that is
-    not mapped gets a column with one of its usual names; the log names it. A part that is mapped to null has no column.
-    ``splits`` are the splits of the dataset that are read. ``offset`` skips rows of each split. ``max_queries`` limits
-    the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the ``first`` or ``last``
-    user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``. ``merge_repeats``: see
+    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). For a part
+    that is not mapped, a column with a usual name is used, and named in the log. A part that is mapped to null has no
+    column. ``splits`` are the splits of the dataset that are read. ``offset`` skips rows of each split. ``max_queries``
+    limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the ``first`` or
+    ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``. ``merge_repeats``: see
     ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
 
     The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, the content
     of the query decides: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
 
     ``group_by`` names a column. All rows with the same value in this column become one query. Their values in the
-    column ``candidate`` are the recorded answers of the query. All these queries are in memory at once. A row without a
+    column ``candidate`` are the recorded answers of the query. All queries are then in memory at once. A row without a
     value in this column is left out.
 
     The column ``answer`` may contain a list. If the list has one item, this item is the answer (OlympiadBench). A list
@@ -210,18 +210,12 @@ class Mapped:
                 yield row
 
     def _split_column(self) -> str:
-        """Return the column with the split of a row; "" with ``origins``.
-
-        With ``origins``, the column ``split`` names the split of the original table.
-        """
+        """Return the column with the split of a row; "" with ``origins``, which use the column themselves."""
         mapped = self.columns.get("split") if self.splits else None
         return (mapped.path if mapped else "split") if self.origins is None else ""
 
     def _refuse_splits(self, column: str, row: Row) -> None:
-        """Raise ``SourceError`` if ``splits`` names several splits for a table without splits.
-
-        If ``splits`` names one split, log a warning that all rows are read.
-        """
+        """Raise ``SourceError`` for several ``splits`` of a table without splits. For a single one, log a warning."""
         problem = (
             f"dataset.splits is {self.splits}, but {self.path} has no column {column or 'split'!r} and no files that "
             "are named after splits"
@@ -365,10 +359,7 @@ class Mapped:
         return reference, options
 
     def _gold_option(self, row: Row, options: Options) -> str | None:
-        """Return the letters of the correct options; None if the answer names no option.
-
-        Answers that name no option are counted in ``skipped``.
-        """
+        """Return the letters of the correct options, or None. Answers that name no option count as ``skipped``."""
         value = unwrapped(self._value(row, "answer"))
         value = self._answer(row) if value is None or isinstance(value, str) else value
         gold = None if value is None else self.choices.gold_answer(value, options)
