@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -14,6 +15,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.loopback import OpenAIServer
+from tests.warm_commands import WarmCommands
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted([*EXAMPLES.rglob("*.sh"), *EXAMPLES.glob("*.py")])
@@ -29,6 +31,7 @@ EXPECTED = {
     "verify_answers.py": "pass     0.60",
 }
 SERVICE = "chat_preferences.sh"
+NEW_PROCESSES = ("chat_preferences.sh", "recorded_answers.sh", "verify_a_file.sh", "verify_answers.py")  # load no model
 
 
 def talk(question: str, seed: int) -> str:
@@ -39,11 +42,21 @@ def talk(question: str, seed: int) -> str:
     return f"Answer {draw}: it depends on the light."
 
 
+@pytest.fixture(scope="module")
+def commands() -> Iterator[WarmCommands]:
+    with WarmCommands() as commands:
+        yield commands
+
+
 @pytest.mark.train
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.relative_to(EXAMPLES).as_posix())
-def test_an_example_runs(script: Path, tmp_path: Path) -> None:
-    program = sys.executable if script.suffix == ".py" else "bash"
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+def test_an_example_runs(script: Path, tmp_path: Path, commands: WarmCommands) -> None:
+    """An example runs. Commands that load a model run in forks of a process that has imported the libraries."""
+    python, path = sys.executable, f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    if script.name not in NEW_PROCESSES:
+        python, path = str(commands.python), f"{commands.folder}:{path}"
+    program = python if script.suffix == ".py" else "bash"
+    env = {**os.environ, "PATH": path}
     with OpenAIServer(answer=talk) as server:
         if script.name == SERVICE:
             env |= {"SERVER": server.url, "MODEL": "chat", "JUDGE": "judge", "OPENAI_API_KEY": "none"}
