@@ -117,6 +117,8 @@ class CaseRunner:
             pytest_style.run_hook(defined.get(of_unittest), module)
 
     def _run_setup(self) -> None:
+        if "pytest" in names.imported(self.setup):
+            pytest_style.prepare()
         try:
             exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
         except StrictRunEnded:

@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import random
+import re
 import resource
 import sys
 import threading
@@ -30,6 +31,8 @@ from bestofn.sandbox.inside.semaphores import PipeSemaphore
 FILE = "main.py"
 _STACK, _LARGEST_STACK = 6 << 20, 128 << 20  # bytes of stack of one thread: default and maximum
 _M_ARENA_MAX = -8  # from malloc.h
+
+_READS_ITSELF = re.compile(r"__file__|\binspect\b|\bargv\b|\bspawn\b|\bforkserver\b")
 
 _hidden_modules: list[types.ModuleType] = []
 
@@ -93,7 +96,13 @@ def rehearse() -> None:
 
 
 def load(source: str, name: str) -> types.ModuleType:
-    """Execute ``source`` as module ``name`` and return the module. Raises any error that ``source`` raises."""
+    """Execute ``source`` as module ``name`` and return the module. Raises any error that ``source`` raises.
+
+    If the program may read its own source, it is written to a file first.
+    """
+    if _READS_ITSELF.search(source):
+        with contextlib.suppress(OSError), open(FILE, "x", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(source)
     module = types.ModuleType(name)
     module.__dict__.update(__file__=FILE, __builtins__=builtins)
     sys.modules[name] = module

@@ -21,7 +21,7 @@ from bestofn.sandbox.inside.driver_values import DriverValues, update_in_place
 from bestofn.sandbox.inside.link import Link
 from bestofn.sandbox.inside.readings import Readings
 from bestofn.sandbox.inside.redirected import REPLACEABLE
-from bestofn.sandbox.inside.refusals import ProgramGone, Refused
+from bestofn.sandbox.inside.refusals import ProgramGone, Refused, refuse_class_of_all_errors
 from bestofn.sandbox.inside.replacements import Watched
 from bestofn.sandbox.inside.surroundings import Surroundings
 
@@ -72,6 +72,8 @@ class ProgramClient:
                 raise _outside_of_iteration(self.values.error(answer["raise"]), op, name)
             self._update(answer, args, named)
             value = self.values.decode(answer["ok"])
+            if op == "get":
+                refuse_class_of_all_errors(value, name)
             self.readings.add(op, target, name, args, value)
             return value
         except (plain.NotPlain, KeyError, AttributeError, TypeError) as error:
@@ -110,7 +112,8 @@ class ProgramClient:
     def names(self, wanted: list[str]) -> dict[str, Any]:
         """Return a proxy for each name in ``wanted`` that the program defines.
 
-        Raises ``ProgramGone`` if the program sends no reply or a malformed one.
+        Raises ``ProgramGone`` if the program sends no reply or a malformed one, and ``Refused`` if a name is a class of
+        all errors.
         """
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
@@ -119,6 +122,8 @@ class ProgramClient:
             proxies = {name: self._proxy(form) for name, form in answer.items() if name in wanted}
         except (plain.NotPlain, KeyError, TypeError, AttributeError) as error:
             raise ProgramGone(f"the program's answer is malformed: {error}") from None
+        for name, proxy in proxies.items():
+            refuse_class_of_all_errors(proxy, name)
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def set_name(self, name: str, *values: object) -> None:

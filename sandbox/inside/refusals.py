@@ -28,6 +28,17 @@ class Refused(StrictRunEnded):
     """The strict run does not perform an operation of the tests, because the program could forge its result."""
 
 
+def refuse_class_of_all_errors(value: object, name: str) -> None:
+    """Raise ``Refused`` if ``except value`` catches failed assertions, as in ``Oops = Exception`` of the program.
+
+    A test such as ``try: f(-1); assert False`` / ``except Oops: pass`` would then catch its own failure. ``value`` is a
+    value of the program, ``name`` its name.
+    """
+    kinds = value if type(value) is tuple else (value,)
+    if any(kind is wide for kind in kinds for wide in (AssertionError, Exception, BaseException)):
+        raise Refused(f"{name!r} of the program is a class of errors to which failed assertions belong")
+
+
 def take_reason() -> str:
     """Return why the strict run ended, and clear all reasons; "" if it did not end.
 

@@ -54,6 +54,14 @@ __take() {
     unset -n __all
   done
 }
+# Reads an output without its NUL bytes, as a command substitution does.
+__read() {
+  local -n __all=__$1
+  local __part
+  __all=
+  while IFS= read -r -d '' __part; do __all+=$__part; done <"$__calls.$1"
+  __all+=$__part
+}
 set +eu  # with `set -e` of the program, the first failing call would end this shell
 __calls=/tmp/.call.$RANDOM$RANDOM
 while IFS= read -r -d '' -u 4 __count; do
@@ -73,8 +81,8 @@ while IFS= read -r -d '' -u 4 __count; do
   else
     ("${__words[@]}") <"$__calls.in" >"$__calls.out" 2>"$__calls.err" 3>&- 4<&- || __status=$?
   fi
-  IFS= read -r -d '' __out <"$__calls.out"
-  IFS= read -r -d '' __err <"$__calls.err"
+  __read out
+  __read err
   printf '%s' "$__err" >&2
   printf '%s\0' "$__out" "$__status" "$__err" >&3
   __show $__wanted >&3
@@ -112,7 +120,10 @@ __is_safe() {
   [[ $1 == *'['* && $1 == *[\`\$]* ]] && return 1
   local __word -
   set -f
-  for __word in ${1//[^A-Za-z0-9_]/ }; do [[ $__word == [A-Za-z_]?* && -v $__word ]] && return 1; done
+  for __word in ${1//[^A-Za-z0-9_]/ }; do
+    [[ $__word == [A-Za-z_]?* || $__word == [A-Za-z_] && ! $1 =~ [[:alnum:]_][[:space:]]+[[:alnum:]_] ]] || continue
+    [[ -v $__word ]] && return 1
+  done
   return 0
 }
 # Another program, such as bc, evaluates the output: it must be numbers and words without operators.
@@ -216,6 +227,7 @@ _EVALUATED = re.compile(  # another program evaluates a text that contains an ou
     r"|\b(python3?|perl|node|ruby)\s+-\w*[cepn]\s*\"[^\"]*\$[({A-Za-z_]|\b(python3?|perl|node|awk)\b[^\n]*<<-?\s*\w"
 )
 _SEARCHED = re.compile(r"\bgrep\s+(?:-(?!\w*F)[\w-]+\s+)*\"?\$(?:\(|\{?(\w+))")
+_NAMING = re.compile(r"(?:\w\[\s*|\$\{!)([A-Za-z_]\w*)")
 _READS_A_STREAM = re.compile(r"(?<!\|)\|\s*(while|until|for|\{|\()|\bdone\s*<|\bread\b")
 _VARIABLE = re.compile(r"\$\{?[#!]?([A-Za-z_]\w*)")
 _WRAPPER = re.compile(
@@ -239,7 +251,7 @@ def tests_script(entry_point: str, cases: list[str]) -> str:
     settings = {
         "__entry": wrapper[1] if wrapper else entry_point,
         "__tools": " ".join(_TOOLS.split()),
-        "__arithmetic": "yes" if _ARITHMETIC.search(tests) else "",
+        "__arithmetic": "yes" if _ARITHMETIC.search(tests) or _names_a_variable(tests) else "",
         "__together": "yes" if _TOGETHER.search(tests) else "",
         "__textual": "yes" if _TEXT_IN_ARITHMETIC.search(tests) else "",
         "__patterns": "yes" if _PATTERN.search(tests) else "",
@@ -257,8 +269,18 @@ def tests_script(entry_point: str, cases: list[str]) -> str:
 
 def _searches(tests: str) -> bool:
     """Return True if ``grep`` in the tests searches for a pattern that is an output of the program."""
+    return _uses_output(tests, _SEARCHED)
+
+
+def _names_a_variable(tests: str) -> bool:
+    """Return True if an output of the program is the index of an array, or the name of a variable, in the tests."""
+    return _uses_output(tests, _NAMING)
+
+
+def _uses_output(tests: str, place: re.Pattern[str]) -> bool:
+    """Return True if ``place`` matches a command substitution, or a variable that contains the output of a command."""
     outputs = set(re.findall(r"(\w+)=\"?\$\(", tests))
-    return any(not found[1] or found[1] in outputs for found in _SEARCHED.finditer(tests))
+    return any(not found[1] or found[1] in outputs for found in place.finditer(tests))
 
 
 def variables_of_the_program(tests: str) -> list[str]:

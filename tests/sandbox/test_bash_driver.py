@@ -53,9 +53,26 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
         sh("[[ $(add 2 3) -eq 5 ]]", "(( $(add 1 1) == 2 ))", "is_even 4 && ! is_even 3", "add 1; [ $? = 2 ]"),
         "add() { [ $# = 2 ] || return 2; echo $(( $1 + $2 )); }\nis_even() { (( $1 % 2 == 0 )); }",
     ),
+    "words of one letter": (
+        sh("a=1; [[ $(f) == 'a b' && $(g) -eq 2 ]]", "names=(a b); [[ ${names[$(h b)]} == b ]]"),
+        "f() { echo a b; }\ng() { echo 2; }\nh() { [[ $1 == b ]] && echo 1; }",
+    ),
+    "output with NUL bytes": (sh("[[ $(f) == ab ]] || exit 1"), "f() { printf 'a\\0b\\0'; }"),
     "a constant of the program": (sh("[[ $LIMIT == 10 && $(f) == 10 ]]"), "LIMIT=10\nf() { echo $LIMIT; }"),
 }
 FORGED: dict[str, tuple[CodeTests, str]] = {
+    "the name of a short variable of the tests": (sh("e=9; r=$(f 3)\n[[ $r -eq $e ]] || exit 1"), "f() { echo e; }"),
+    "the name of a short variable in an expression": (sh("e=9; [[ $(f 3) -eq $e ]]"), "f() { echo '1 ? e : 0'; }"),
+    "a variable of the tests in an index": (
+        sh('names=(a b c); i=2\n[[ ${names[$(f c)]} == "${names[i]}" ]] || exit 1'),
+        "f() { echo i; }",
+    ),
+    "a variable of the tests in an index that is assigned": (
+        sh('names=(a b c); last=2; at=$(f c)\n[[ ${names[at]} == "${names[last]}" ]] || exit 1'),
+        "f() { echo last; }",
+    ),
+    "the name of another variable": (sh('good=x; name=$(f)\n[[ "${!name}" == "$good" ]]'), "f() { echo good; }"),
+    "text behind a NUL byte": (sh("[[ $(f) == 9 ]]"), "f() { printf '9\\0\\n8\\n'; }"),
     "the name of a variable of the tests": (sh("expected=5\n[[ $(f 2 3) -eq $expected ]]"), "f() { echo expected; }"),
     "a command in an index": (
         sh("[[ $(f) -eq 7 ]]", "touch /dev/null"),

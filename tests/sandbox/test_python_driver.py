@@ -32,7 +32,23 @@ def wrap():
     try: int('x')
     except ValueError as error: raise AppError('bad') from error
 """
+CATCHES = "try:\n    f(-1)\n    assert False, 'no error'\nexcept {kind}:\n    pass"
 HONEST: dict[str, tuple[CodeTests, str]] = {
+    "an error of an own class that is caught": (
+        written(CATCHES.format(kind="Oops")),
+        "class Oops(ValueError): pass\ndef f(x):\n    if x < 0: raise Oops('low')",
+    ),
+    "fixtures in the setup": (
+        written(
+            "def test_f(two): assert f(two) == 4",
+            setup="import pytest\n@pytest.fixture\ndef two(): return 2",
+        ),
+        "def f(x): return 2 * x",
+    ),
+    "a program that reads its source": (
+        written({"stdin": "", "stdout": "def f(): pass\n5"}, kind="stdin"),
+        "import inspect\ndef f(): pass\nprint(inspect.getsource(f).strip())\nprint(len(open(__file__).readlines()))\n#",
+    ),
     "subclasses": (
         written("s = Square(2)\nassert isinstance(s, Shape) and issubclass(Square, Shape)\nassert s.area() == 4"),
         SHAPES,
@@ -207,6 +223,22 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
 }
 
 FORGED: dict[str, tuple[CodeTests, str]] = {
+    "an alias of the class of failed assertions": (
+        written(CATCHES.format(kind="Oops")),
+        "Oops = AssertionError\ndef f(x): return x",
+    ),
+    "an alias of the class of all errors": (
+        written("import solution\n" + CATCHES.format(kind="solution.Oops")),
+        "Oops = Exception\ndef f(x): return x",
+    ),
+    "a tuple with the class of failed assertions": (
+        written(CATCHES.format(kind="Oops")),
+        "Oops = (KeyError, AssertionError)\ndef f(x): return x",
+    ),
+    "a member that is the class of all errors": (
+        written(CATCHES.format(kind="Queue.Empty")),
+        "class Queue: Empty = Exception\ndef f(x): return x",
+    ),
     "supplies math": (
         written("assert math.isclose(area(2), 12.56, rel_tol=0.01)"),
         "class math:\n    @staticmethod\n    def isclose(*a, **k): return True\ndef area(r): return 0",
