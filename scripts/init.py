@@ -18,6 +18,7 @@ from bestofn.builders.config.choices import choice_of_file, conf_folder
 from bestofn.builders.config.command import run_command
 from bestofn.builders.config.first_experiment import Table, experiment_text
 from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.formats.output_file import check_is_not_input, check_new_file
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.rows import hub_settings, rows
@@ -37,8 +38,8 @@ def init(arguments: Arguments) -> None:
     source = arguments.positionals["FILE"][0]
     name = re.sub(r"[^\w-]+", "-", Path(source).name.split(".")[0]) or "dataset"
     file = Path(arguments.text("out") or f"{name}.yaml")
-    if file.exists() and not arguments.flag("overwrite"):
-        raise ConfigError(f"{file} exists already. To replace it: overwrite=true. To write another file: out=FILE.yaml")
+    check_is_not_input(file, "out", [source])
+    check_new_file(file, "out", overwrite=arguments.flag("overwrite"))
     table = inspected(source, arguments.text("split"))
     text = experiment_text(table, shlex.quote(str(file)), f"runs/{name}")
     file.parent.mkdir(parents=True, exist_ok=True)

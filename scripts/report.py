@@ -15,7 +15,7 @@ from bestofn.builders.concurrency.garbage import fewer_collections
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.formats.output_file import check_output_file
+from bestofn.builders.formats.output_file import check_earlier_output
 from bestofn.scripts.catalogue import BROWSE, REPORT
 
 
@@ -34,7 +34,7 @@ def report(arguments: Arguments) -> None:
             f"out is {out}, which is a folder; expected the file to write: out={Path(out) / 'report.html'}"
         )
     if out:
-        check_output_file(Path(out), "out")
+        check_earlier_output(Path(out), "out", b"<!doctype html>", "an HTML page")
     if arguments.flag("live"):
         serve_until_stopped(runs, arguments.number("port"))
         return

@@ -34,7 +34,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def rubrics(arguments: Arguments) -> str:
     """Generate the rubrics, write the file, and return the figures as text."""
-    from bestofn.builders.formats.output_file import check_output_file
+    from bestofn.builders.formats.output_file import check_earlier_output
     from bestofn.builders.run.manifest import write_text
     from bestofn.builders.tables.shards import nested, parts_of
     from bestofn.scripts.run_objects import opened_objects, sampler_of
@@ -43,7 +43,7 @@ def rubrics(arguments: Arguments) -> str:
     if not any(word.partition("=")[0] == "provider" for word in arguments.overrides):
         raise ConfigError("provider=… is missing. Name the model that writes the rubrics, for example provider=openai.")
     out = Path(arguments.text("out") or arguments.run / "rubrics.jsonl")
-    check_output_file(out, "out")
+    check_earlier_output(out, "out", b'{"query_id": ', "a file of rubrics")
     counts: Counter[str] = Counter()
     tasks = list(_tasks(nested(parts_of(arguments.run)), counts, arguments.settings["max"]))
     if not tasks:

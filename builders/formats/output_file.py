@@ -1,8 +1,9 @@
-"""Refuses to write an output over a journal, a table or another file of a run."""
+"""Refuses to write an output over a journal, a table or another file of a run, and over other files of the user."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from bestofn.builders.errors import ConfigError
@@ -10,6 +11,7 @@ from bestofn.builders.errors import ConfigError
 _CONTENTS = {b"SQLite format 3\0": "a journal", b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
 _RUN_FILES = ("manifest.json", "checksums.json", ".lock")
 _OF_SQLITE = ("-wal", "-shm")  # endings of the files that SQLite keeps next to a database
+_OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/")  # names of the files that a process has open
 
 
 def check_output_file(path: Path, setting: str) -> None:
@@ -35,6 +37,39 @@ def check_new_file(path: Path, setting: str, *, overwrite: bool) -> None:
             f"{setting} is {path}, which exists already. To replace it: overwrite=true. To write another file: "
             f"{setting}=FILE. Nothing was changed."
         )
+
+
+def check_earlier_output(path: Path, setting: str, start: bytes, kind: str) -> None:
+    """Raise ``ConfigError`` as ``check_output_file`` does, or if ``path`` has content that begins with other bytes.
+
+    An earlier output of the command begins with ``start``. It is ``kind``, for example "a report".
+    """
+    check_output_file(path, setting)
+    if os.path.isfile(path) and path.stat().st_size:
+        with path.open("rb") as file:
+            if file.read(len(start)) != start:
+                raise ConfigError(
+                    f"{setting} is {path}, which exists already and is not {kind}. Set {setting}=… to a new file. "
+                    "Nothing was changed."
+                )
+
+
+def check_is_not_input(path: Path, setting: str, inputs: Iterable[str]) -> None:
+    """Raise ``ConfigError`` if ``path`` is one of ``inputs``, possibly by another name.
+
+    Inputs that are not files are ignored.
+    """
+    for source in map(os.path.expanduser, inputs):
+        if os.path.isfile(source) and os.path.exists(path) and os.path.samefile(source, path):
+            raise ConfigError(
+                f"{setting} is {path}, which is the input. Set {setting}=… to another file. Nothing was changed."
+            )
+
+
+def is_device(path: Path) -> bool:
+    """Return whether ``path`` is a device, a pipe, or an open file such as ``/dev/stdout``. It must not be replaced."""
+    is_open = str(path).startswith(_OPEN_FILES)
+    return os.path.exists(path) and (is_open or not (os.path.isfile(path) or os.path.isdir(path)))
 
 
 def _content(path: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
@@ -22,6 +22,7 @@ from bestofn.builders.run.pipeline import Run, prepared_run
 from bestofn.builders.run.regenerate import finish_exchanges
 from bestofn.builders.run.run_folder import create_run_folder
 from bestofn.builders.run.run_lock import run_lock
+from bestofn.builders.tables.flat_file import check_flat_file
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     Raises ``ConfigError`` if a setting is wrong, or if the folder has data of another dataset or model. Raises
     ``MachineError`` if the folder cannot be written, or if another process works in it.
     """
+    check_flat_file_of(config)
     with prepared_run(config, out) as run, _second_process(run), run_lock(out) as lock, disk_full_as_machine_error():
         check_same_data(config, out)
         create_run_folder(out)
@@ -75,6 +77,23 @@ def write_state(run: Run, state: str) -> None:
         if state != "interrupted":
             raise
         log.warning("The manifest in %s could not be updated and still has the state 'running': %s", run.out, error)
+
+
+def check_flat_file_of(config: JsonObject) -> None:
+    """Raise ``ConfigError`` if the setting ``flat_file`` names a file that a build must not replace."""
+    if flat_file := config.get("flat_file"):
+        dataset = config.get("dataset") or {}
+        check_flat_file(Path(flat_file), _texts([dataset.get("path"), dataset.get("paths")]))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield each text in ``value``, also in nested lists and mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        items = cast("Mapping[object, object]", value).values() if isinstance(value, Mapping) else value
+        for item in cast("Iterable[object]", items):
+            yield from _texts(item)
 
 
 def check_same_data(config: JsonObject, out: Path) -> None:

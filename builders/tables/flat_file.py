@@ -7,10 +7,15 @@ over the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from bestofn.builders.arrow_types import Table, arrow, features_of_schema, read_schema
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.output_file import check_is_not_input, is_device
+from bestofn.builders.tables import checksums
 from bestofn.builders.tables.candidate_table import CandidateTable
 from bestofn.builders.tables.parquet_files import opened, write_tables
 
@@ -23,21 +28,46 @@ AVERAGES: Mapping[str, str] = {
 }
 """Entry of the metadata -> column. Missing values do not count; a column without a value has no entry."""
 BATCH = 1_000  # rows in memory
+TOTAL = "total_records"  # an entry of the metadata of each table that bestofn publishes
+
+
+def check_flat_file(path: Path, inputs: Iterable[str]) -> None:
+    """Raise ``ConfigError`` if ``path`` is a folder, one of the files ``inputs``, or a file that is no flat file.
+
+    An empty file, and the flat file of an earlier build, may be replaced.
+    """
+    check_is_not_input(path, "flat_file", inputs)
+    is_file = os.path.isfile(path) and not is_device(path)
+    if os.path.exists(path) and not (is_file and (not path.stat().st_size or _is_flat_file(path))):
+        raise ConfigError(
+            f"flat_file is {path}, which exists and is not the flat file of a build. Set flat_file=… to a new file. "
+            "Nothing was changed."
+        )
+
+
+def _is_flat_file(path: Path) -> bool:
+    """Return whether ``path`` is a table of bestofn outside the folder of a run."""
+    if (path.absolute().parent.parent / checksums.FILE).exists():
+        return False
+    try:
+        return TOTAL.encode() in (read_schema(path).metadata or {})
+    except (OSError, ValueError):  # Arrow's errors for files that are not Parquet files
+        return False
 
 
 def write_flat_file(table: CandidateTable, path: Path) -> int:
     """Write the candidates in use of ``table`` to the file ``path``, and return the number of rows."""
-    metadata = {**table.metadata, **_averages(table), "total_records": str(_rows(table))}
+    metadata = {**table.metadata, **_averages(table), TOTAL: str(_rows(table))}
     return write_tables(_tables(table), path, features_of_schema(read_schema(table.files[0])), metadata)
 
 
 def _tables(table: CandidateTable) -> Iterator[Table]:
-    pa = arrow()
+    pa, invert = arrow(), import_module("pyarrow.compute").invert
     for file in table.files:
         with opened(file) as opened_file:
             for batch in opened_file.iter_batches(batch_size=BATCH):
                 rows = pa.Table.from_batches([batch])
-                yield rows.filter(pa.compute.invert(rows["is_superseded"]))
+                yield rows.filter(invert(rows["is_superseded"]))
 
 
 def _rows(table: CandidateTable) -> int:

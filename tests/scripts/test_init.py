@@ -183,7 +183,8 @@ def test_a_file_is_not_replaced_and_an_unknown_table_is_named(tmp_path, monkeypa
     write(tmp_path, SHAPES["math"][0])
     Path("table.yaml").write_text("mine")
     for words, message in (
-        (["table.jsonl"], "table.yaml exists already"),
+        (["table.jsonl"], "table.yaml, which exists already"),
+        (["table.jsonl", "out=table.jsonl", "overwrite=true"], "out is table.jsonl, which is the input"),
         (["missing.jsonl"], "there is no such file"),
         (["empty.jsonl"], "has no rows"),
         (["numbers.jsonl"], "no column has a question. The columns are a, b"),

@@ -98,6 +98,17 @@ def test_a_wrong_setting_creates_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_flat_file_does_not_replace_the_dataset(tmp_path: Path) -> None:
+    data = tmp_path / "sums.jsonl"
+    with OpenAIServer() as server:
+        settings = config(tmp_path, server, f"flat_file={data}")
+        with pytest.raises(ConfigError, match=r"flat_file is .*sums.jsonl, which is the input"):
+            LocalExecutor().run(settings, tmp_path / "run")
+    assert data.read_text().startswith('{"id": "q0"')
+    assert not server.requests
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("place", ["check_writable", "write"])
 def test_a_disk_that_is_full_at_the_start_is_one_clear_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Score
 from bestofn.builders.schema import score_to_row
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.attempts import Attempt, history_entry
-from bestofn.builders.tables.flat_file import write_flat_file
+from bestofn.builders.tables.flat_file import check_flat_file, write_flat_file
 from tests.runs import table, write_run
 
 
@@ -90,3 +93,29 @@ def test_the_time_of_the_reply_is_a_column(tmp_path: Path) -> None:
     assert {row["timestamp"] for row in table(write_run(tmp_path / "b", 1, change=at_noon))} == {
         "2023-11-14T22:13:20+00:00"
     }
+
+
+def test_the_dataset_and_files_of_others_are_not_replaced(tmp_path: Path) -> None:
+    file, notes, empty = flat(write_run(tmp_path / "run", 2), tmp_path / "flat.parquet"), tmp_path / "n", tmp_path / "e"
+    notes.write_text("kept", "utf-8")
+    empty.touch()
+    (tmp_path / "run" / "checksums.json").write_text("{}", "utf-8")
+    for path in (file, empty, tmp_path / "new.parquet"):
+        check_flat_file(path, ["openai/gsm8k", str(notes)])
+    with pytest.raises(ConfigError, match="which is the input"):
+        check_flat_file(file, [str(file)])
+    for path in (notes, tmp_path, Path("/dev/null"), tmp_path / "run" / "dpo" / "train.parquet"):
+        with pytest.raises(ConfigError, match="is not the flat file of a build"):
+            check_flat_file(path, [])
+
+
+def test_it_is_written_in_a_process_that_has_not_imported_the_functions_of_arrow(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 2)
+    script = f"""
+from pathlib import Path
+from bestofn.builders.tables import candidate_table
+from bestofn.builders.tables.flat_file import write_flat_file
+print(write_flat_file(candidate_table.read(Path({str(run)!r})), Path({str(tmp_path / "flat.parquet")!r})))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert ended.stdout == "8\n", ended.stderr
