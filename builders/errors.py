@@ -306,8 +306,8 @@ def exit_on_error() -> Generator[None]:
             raise
         path = redacted_text(str(error.filename))
         print(
-            f"bestofn: {path} cannot be used ({error.strerror}). A file, a folder or a permission there is not what a "
-            "run expects. Move it away or change it, then run the same command again.",
+            f"bestofn: {path} cannot be used ({error.strerror}). Check that this path is the file or folder that the "
+            "command needs, and check its permissions. Then run the same command again.",
             file=sys.stderr,
         )
         raise SystemExit(MachineError.exit_code) from None

@@ -105,8 +105,8 @@ def _checked_marks(document: Mapping[str, Any], sample: AuditSample, path: str) 
     strangers = [name for name in marks if name not in known]
     if strangers:
         raise ConfigError(
-            f"{path} has {len(strangers)} marks of answers that are not in the sample, such as {strangers[0]!r}. "
-            "Expected the marks of this run; audit the run again if it has changed."
+            f"{path} has marks of {len(strangers)} answers that this audit has not selected, such as {strangers[0]!r}. "
+            "Expected marks of this audit only. If the run has changed, audit it again."
         )
     wrong = [mark for mark in marks.values() if mark not in OPINIONS]
     if wrong:

@@ -69,7 +69,10 @@ def inspected(source: str, split: str | None) -> Table:
         )
     parts = _asked(table_parts(first), first)
     if not {"question", "messages"} & set(parts.columns):
-        raise ConfigError(f"{source}: no column has a question. The columns are {', '.join(first[0])}.")
+        raise ConfigError(
+            f"{source}: no column has a question. The columns are {', '.join(first[0])}. "
+            "Rename the column with the question to question."
+        )
     settings |= {"columns": dict(parts.columns)}
     if parts.group_by:
         settings["group_by"] = parts.group_by

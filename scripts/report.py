@@ -53,7 +53,7 @@ def serve_until_stopped(runs: Sequence[Path], port: int) -> None:
     from bestofn.builders.run.run_lock import holder_of
 
     if len(runs) > 1:
-        raise ConfigError("live=true shows one run; expected one RUN. Without it, two runs are shown side by side.")
+        raise ConfigError("live=true shows one run; expected one RUN. Without live, two runs are shown side by side.")
     if not manifest.read(runs[0]) and holder_of(runs[0]) is None:
         raise ConfigError(f"{runs[0]} has no {manifest.FILE}. Expected the folder of a `bestofn build`.")
     with live_page(runs[0], port) as url:

@@ -155,8 +155,8 @@ def analyze(
     curves, scores = over_k.to_json(resamples=resamples), by_score.to_json(resamples=resamples)
     if gold and not (scores and scores["gold"]):
         raise SourceError(
-            f"no query of {path} has a score by its reward and a score in {gold} for each sample. Expected a run of "
-            "the same candidates with another reward."
+            f"no query has a score for every sample both in {path} and in {gold}. Expected two runs of the same "
+            "candidates with different rewards."
         )
     return {
         "run": path.name,

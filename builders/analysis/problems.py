@@ -131,8 +131,7 @@ def _failed_verdicts(figures: RunFigures) -> Iterator[Problem]:
     failed = figures.verification_errors
     if failed:
         yield Problem(
-            f"{_of(failed.total(), figures)} could not be verified, because the verification failed: "
-            f"{_most_common(failed)}.",
+            f"{_of(failed.total(), figures)} could not be verified: {_most_common(failed)}.",
             "Run the same command again to verify them again.",
         )
 

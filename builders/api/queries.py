@@ -84,8 +84,8 @@ def reference_of(
         return Reference(answer=answers[0] if answers else None, answers=tuple(answers[1:]), choices=tuple(choices))
     if kind == AUTO:
         raise ConfigError(
-            f"the reference is an object with {', '.join(map(str, dict(cast('JsonObject', value))))}, which does not "
-            f"show how to verify it. Set kind=… to one of {', '.join(CHECKS)}."
+            f"the reference is an object with the keys {', '.join(map(str, dict(cast('JsonObject', value))))}; these "
+            f"keys do not show how to verify it. Set kind=… to one of {', '.join(CHECKS)}."
         )
     return Reference(checks={kind: _check(value, kind)})
 

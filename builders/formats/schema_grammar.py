@@ -220,8 +220,8 @@ def _range(low: object, high: object, least: int) -> Sequence[int]:
     if is_whole and least <= low <= high <= low + MOST_IN_RANGE:  # type: ignore[operator]
         return range(low, high + 1)  # type: ignore[arg-type, operator]
     raise ValueError(
-        f"minimum is {low!r} and maximum is {high!r} in the JSON Schema; expected whole numbers from {least} on, at "
-        f"most {MOST_IN_RANGE} apart, or only the minimum 0"
+        f"minimum is {low!r} and maximum is {high!r} in the JSON Schema; expected whole numbers of at least "
+        f"{least} that are at most {MOST_IN_RANGE} apart, or the minimum 0 without a maximum"
     )
 
 

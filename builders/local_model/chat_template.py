@@ -17,7 +17,8 @@ def check_effort(effort: str | None, model: str, template: str | None, *, harmon
     """
     if effort and ("reasoning_effort" not in template if template else not harmony):
         raise RequestError(
-            f"reasoning_effort is {effort}, but the prompts of {model} have no reasoning effort; remove this field",
+            f"reasoning_effort is {effort}, but the prompt format of {model} has no reasoning effort; "
+            "remove this field",
             status=400,
         )
 

@@ -114,7 +114,7 @@ class LocalTransformers(InProcessProvider):
     def stop(self) -> None:
         """End all requests with a ``ServiceError``. Their computation ends after the current token."""
         for job in list(self._jobs):
-            job.fail(ServiceError("the server stops; send the request again later", status=503))
+            job.fail(ServiceError("the server is shutting down; send the request again later", status=503))
 
     @property
     def unanswered(self) -> int:

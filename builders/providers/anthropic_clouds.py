@@ -126,9 +126,15 @@ class VertexMessages(AnthropicCloud):
         variables = ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
         self._project = project or next(filter(None, map(os.environ.get, variables)), "")
         if not self._region:
-            raise ValueError("region is not set; expected a region such as global, here or in CLOUD_ML_REGION")
+            raise ValueError(
+                "region is not set; expected a region such as global, in this setting or in the environment variable "
+                "CLOUD_ML_REGION"
+            )
         if not self._project:
-            raise ValueError(f"project is not set; expected the id of a project, here or in {' or '.join(variables)}")
+            raise ValueError(
+                "project is not set; expected the id of a project, in this setting or in the environment variable "
+                f"{' or '.join(variables)}"
+            )
         host = VERTEX_REGIONS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
         self.public_url = f"https://{host}/v1"
         super().__init__(**settings)
@@ -152,6 +158,7 @@ def _region_of(profile: str | None) -> str:
         raise ValueError(f"profile is {profile!r}; expected a profile in AWS's configuration files") from error
     if not region:
         raise ValueError(
-            "region is not set; expected a region such as us-east-1, here, in AWS_REGION or in AWS's files"
+            "region is not set; expected a region such as us-east-1, in this setting, in the environment variable "
+            "AWS_REGION or in AWS's configuration files"
         )
     return region

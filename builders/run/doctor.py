@@ -137,7 +137,7 @@ def _tables(out: Path, repairs: bool) -> Iterator[Finding]:
         try:
             _publish_again(out)
         except BestofnError as error:
-            log.warning("The tables of %s cannot be written again here: %s", out, error)
+            log.warning("The tables of %s cannot be written again: %s", out, error)
         else:
             damaged = [Finding(one.file, one.problem, done="Written again from the shards.") for one in damaged]
     yield from damaged

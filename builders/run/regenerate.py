@@ -259,7 +259,11 @@ def _exchange(out: Path, folder: Path) -> None:
     for new in sorted(folder.glob("*.parquet")):
         old = out / "shards" / new.name
         if states.get(new.name) != _file_state(old):
-            log.warning("%s has changed since this regeneration started. Its new candidates are not used.", old)
+            log.warning(
+                "%s has changed since this regeneration started. The candidates that the regeneration sampled for this "
+                "shard are not used. Their replies stay in the journal.",
+                old,
+            )
             new.unlink()
             continue
         if not (before / new.name).exists():

@@ -88,8 +88,8 @@ class RunLock:
             if beat < 0:
                 beat = holder.beat_at
                 log.warning(
-                    "%s is locked by %s, last seen %.0f s ago. This process cannot check whether it still runs, so it "
-                    "waits %.0f s for the next heartbeat.",
+                    "%s is locked by %s, last seen %.0f s ago. It cannot be checked whether that process still runs. "
+                    "Waiting %.0f s for its next heartbeat.",
                     *(self.folder, holder.process, holder.age_s, STALE_S),
                 )
             if time.monotonic() - watched_since >= STALE_S:

@@ -85,7 +85,7 @@ class RunLog:
                 reason = f"{type(error).__name__}: {error}".rstrip(": ")
                 log.error("The command %s stops. %s", command, reason, exc_info=not known, extra=ONLY_IN_FILE)
                 raise
-            log.info("The command %s is complete.", command, extra=ONLY_IN_FILE)
+            log.info("The command %s has finished.", command, extra=ONLY_IN_FILE)
 
     @contextlib.contextmanager
     def _tracked(self, out: Path, metrics: Callable[[], Metrics], config: JsonObject) -> Iterator[None]:

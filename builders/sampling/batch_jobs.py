@@ -302,7 +302,7 @@ class BatchJobs:
         self._ledger.note("batch jobs cancelled because of patience_s")
         log.warning(
             "%s: batch job %s is not done after %.1f hours and is cancelled. The run waits up to %.0f minutes for the "
-            "replies that it got before.",
+            "replies that the job got before the cancellation.",
             *(self._identity, job.id, self._settings.patience_s / 3600, CANCEL_S / 60),
         )
 

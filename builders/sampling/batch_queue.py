@@ -374,7 +374,7 @@ class BatchQueue:
                 else f"online: {price_text(self._requests.known(names))}"
             )
             log.warning(
-                "%s: %d requests got no reply in a batch job. Those that this run needs are requested %s.",
+                "%s: %d requests got no reply in a batch job. The requests that this run needs are sent again %s.",
                 *(self._identity, len(names), then),
             )
             self._requests.answer(dict.fromkeys(names, NoReply.LEFT_OUT))
@@ -385,7 +385,7 @@ class BatchQueue:
             self._ledger.note("requests sent online because of patience_s", len(names))
             price = price_text(self._requests.known(names), relation)
             log.warning(
-                "%s: after %.1f hours %s. Of %d requests, those that this run needs are sent online: %s.",
+                "%s: after %.1f hours, %s. Requests that this run needs are sent online. Cost of all %d: %s.",
                 *(self._identity, self._settings.patience_s / 3600, reason, len(names), price),
             )
             self._requests.answer(dict.fromkeys(names, NoReply.LATE))

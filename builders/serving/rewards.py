@@ -55,7 +55,8 @@ class ScoreBody(StrictBody):
             first = first * len(second)
         if not second or len(first) != len(second):
             raise RequestError(
-                f"text_1 has {len(first)} texts and text_2 has {len(second)}; expected 1, or as many as text_2",
+                f"text_1 has {len(first)} texts and text_2 has {len(second)}; text_2 must have at least 1 text, and "
+                "text_1 must have 1 text or as many texts as text_2",
                 status=400,
             )
         return [_chat(*texts) for texts in zip(first, second, strict=True)]
@@ -121,7 +122,7 @@ class RewardService:
             return await scores
         except asyncio.CancelledError:
             if self._stopped:
-                raise ServiceError("the server stops; send the request again later", status=503) from None
+                raise ServiceError("the server is shutting down; send the request again later", status=503) from None
             scores.cancel()
             raise
         finally:

@@ -376,7 +376,7 @@ class Mapped:
         if isinstance(answer, list | tuple):
             if not self.skipped[SEVERAL_ANSWERS]:
                 log.warning(
-                    "%s: a row has an %s. If any of them is right, set dataset.columns.answers to that column.",
+                    "%s: a row has an %s. If each item is accepted, set dataset.columns.answers to this column.",
                     self.name,
                     SEVERAL_ANSWERS,
                 )

@@ -55,9 +55,8 @@ def test_the_price_is_stated(tmp_path, caplog) -> None:
     with WireServer(double) as server:
         draw(tmp_path, chat(server, batching=LATE))
     assert double.online == 4
-    assert (
-        "a batch job was cancelled. Of 4 requests, those that this run needs are sent online: about $8.0" in caplog.text
-    )
+    assert "a batch job was cancelled. The requests that this run needs are sent online." in caplog.text
+    assert "Cost of all 4 requests: about $8.0" in caplog.text
     assert "full price, instead of $4.0000 in a batch job" in caplog.text
 
 

@@ -178,7 +178,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"logit_bias": {"5": 101}}, "logit_bias"),
     ({"frequency_penalty": 3}, "frequency_penalty"),
     ({"extra_body": {"min_p": 0.1}}, "does not support min_p=0.1"),
-    ({"reasoning_effort": "high"}, "have no reasoning effort; remove this field"),
+    ({"reasoning_effort": "high"}, "has no reasoning effort; remove this field"),
     ({"reasoning_effort": "huge"}, "reasoning_effort"),
     (
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": STR}}], "tool_choice": "required"},
@@ -348,7 +348,7 @@ def test_open_requests_end_when_the_server_stops(served: Running) -> None:
         until(lambda: served.provider.unanswered == 3)
         served.provider.stop()
         for one in asked:
-            with pytest.raises(openai.InternalServerError, match="the server stops"):
+            with pytest.raises(openai.InternalServerError, match="the server is shutting down"):
                 one.result()
     assert chat(served.client(), max_tokens=3).choices
 

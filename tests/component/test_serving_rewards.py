@@ -137,7 +137,7 @@ def test_requests_end_when_the_server_stops(folder: Path) -> None:
         await asyncio.gather(gone, return_exceptions=True)
         assert service.unanswered == 1
         service.stop()
-        with pytest.raises(ServiceError, match="the server stops"):
+        with pytest.raises(ServiceError, match="the server is shutting down"):
             await asked
         assert service.unanswered == 0
 

@@ -87,7 +87,7 @@ def test_failed_candidates_are_sampled_again_and_the_others_of_their_query_are_n
     assert f"{failed:,} candidates" in summary
     logged = (out / "logs" / "regenerate.log").read_text()
     assert "queries sampled again" in logged
-    assert "The command regenerate is complete." in logged
+    assert "The command regenerate has finished." in logged
     assert json.loads((out / "logs" / "metrics.jsonl").read_text().splitlines()[-1])["completions"] == failed
     assert server.completions == failed
     after = rows_of(out)

@@ -142,7 +142,7 @@ def test_the_methods_of_verdicts_and_the_use_of_the_judge_are_shown(
     [
         ("no json", "cannot be read"),
         ("{}", "expected the file that the button"),
-        ('{"marks": {"other#0": "right"}}', "not in the sample"),
+        ('{"marks": {"other#0": "right"}}', "that this audit has not selected"),
         ('{"marks": {"ID": "good"}}', "has the mark 'good'; expected one of right, wrong, undecided"),
     ],
 )

@@ -126,7 +126,7 @@ def violation(schema: Any, data: Any, formats: bool = False) -> Finding:
     try:
         error = next(iter(validator.iter_errors(data)), None)
     except Unresolvable as problem:
-        raise SpecificationError(f"the schema refers to {problem.ref!r}, which is not in it") from None
+        raise SpecificationError(f"the schema refers to {problem.ref!r}, which the schema does not contain") from None
     except (RecursionError, re.error, TypeError) as problem:
         raise SpecificationError(f"the schema cannot be used: {problem}") from None
     return Finding("kept") if error is None else _finding(error)

@@ -41,7 +41,7 @@ def _check_rules(spec: Mapping[str, Any]) -> None:
             raise SpecificationError(f"compare has the rule {unknown[0]!r}; expected {', '.join(sorted(RULES))}")
         for name in ("absolute", "relative"):
             if not _is_tolerance(rules.get(name)):
-                raise SpecificationError(f"{name} of compare is {rules[name]!r:.80}; expected a number from 0")
+                raise SpecificationError(f"{name} of compare is {rules[name]!r:.80}; expected a number of at least 0")
 
 
 def _is_tolerance(value: object) -> bool:

@@ -108,7 +108,7 @@ def test_a_split_with_smaller_pools_names_its_own_k(tmp_path: Path) -> None:
 def test_the_explanation_of_an_error_is_one_line_of_plain_text(tmp_path: Path) -> None:
     figures = figures_of(query("math", "e", [None], explanation="ValueError: \x1b]0;title\x07\n\x1b[2J"))
     printed = headline(figures, {"queries": 1}, tmp_path)
-    assert "verification failed: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J (1)." in printed
+    assert "could not be verified: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J (1)." in printed
 
 
 def test_failed_attempts_and_defects_are_listed_by_cause(tmp_path: Path) -> None:

@@ -104,5 +104,5 @@ def test_other_values_of_k_are_refused() -> None:
 
 def test_a_gold_run_of_other_candidates_is_refused(tmp_path: Path) -> None:
     proxy = scored_run(tmp_path / "proxy", [0.1, 0.2], [0.3, 0.4])
-    with pytest.raises(SourceError, match="Expected a run of the same candidates"):
+    with pytest.raises(SourceError, match="Expected two runs of the same candidates"):
         analyze(proxy, resamples=10, gold=scored_run(tmp_path / "gold", [0.1, None], [None, 0.4]))

@@ -147,7 +147,7 @@ def test_a_lock_of_another_machine_without_a_heartbeat_is_taken_over(
     with run_lock.run_lock(tmp_path):
         pass
     assert "was locked by process 123 on node7" in caplog.text
-    assert ("waits" in caplog.text) == (age_s == 0)
+    assert ("Waiting" in caplog.text) == (age_s == 0)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\x00", b'{"process": {}}', b"null"])

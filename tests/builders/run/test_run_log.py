@@ -38,7 +38,7 @@ def test_a_build_writes_its_log_and_its_metrics(tmp_path: Path) -> None:
     assert all(TEXT_LINE.fullmatch(line) for line in lines)
     text = "\n".join(lines)
     assert "starts" in lines[0]
-    assert "The command build is complete." in lines[-1]
+    assert "The command build has finished." in lines[-1]
     assert "Shard 0: 2 queries in" in text
     assert "Shard 1: 2 queries in" in text
     last = json.loads((logs / "metrics.jsonl").read_text().splitlines()[-1])

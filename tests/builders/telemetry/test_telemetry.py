@@ -94,7 +94,7 @@ def test_a_receiver_that_is_not_there_stops_no_run(
     with OpenAIServer() as server:
         logs = build(tmp_path, server, "log.otel=true")
     assert any(record.name.startswith("opentelemetry.") for record in caplog.records)
-    assert "The command build is complete." in (logs / "build.log").read_text()
+    assert "The command build has finished." in (logs / "build.log").read_text()
 
 
 def test_without_a_recorder_nothing_is_recorded() -> None:
