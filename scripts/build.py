@@ -76,7 +76,7 @@ def from_yaml(arguments: Arguments) -> list[str]:
     return overrides_of_file(Path(file), os.environ) if file else []
 
 
-def build(config: dict[str, Any]) -> dict[str, Any]:
+def build(config: dict[str, Any]) -> JsonObject:
     """Run the build for a resolved configuration and return the manifest of the run."""
     out = run_folder(config)
     config["command"] = public_words(given_words())
@@ -109,10 +109,10 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
             lines = [str(error), over_budget(read_or_empty(out)), kept if "same command" in str(error) else resume]
             error.args = ("\n".join(filter(None, lines)),)
         raise
-    from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.headline import headline
+    from bestofn.builders.run.finish import figures_of_finished
 
-    figures = figures_of_run(out, described)
+    figures = figures_of_finished(described, out)
     print(headline(figures, described, out))
     if config.get("preview"):
         print(
@@ -186,7 +186,7 @@ def check_answers(figures: RunFigures, config: JsonObject) -> None:
         )
 
 
-def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
+def run(executor: Executor, config: JsonObject, out: Path) -> JsonObject:
     """Run the build in the folder ``out``. If the setting ``out`` is a URL, also copy the run to the URL."""
     from bestofn.builders.run.mirror import Mirror, is_url
     from bestofn.builders.run.run_lock import run_lock
@@ -194,11 +194,11 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
     url = str(config.get("out") or "")
     with followed(config, out):
         if not is_url(url) or config.get("preview"):
-            return dict(executor.run(config, out))
+            return executor.run(config, out)
         with run_lock(out), Mirror(url, out) as mirror:
             described = executor.run(config, out)
             mirror.finish()
-        return dict(described)
+        return described
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from bestofn.builders.tables.parquet_files import file_side, opened, table_files
 
 ROWS_AT_ONCE = 256
 SAMPLE = 20_000
+PAIR_COLUMNS = ["chosen", "rejected", "margin", "reason", "provenance"]
 
 
 class PairRecord(NamedTuple):
@@ -89,9 +90,8 @@ def pairs_of_run(run: Path) -> PairFigures | None:
         with opened(file) as table:
             side = file_side(file)
             figures.by_side[side] = figures.by_side.get(side, 0) + table.metadata.num_rows
-            columns = ["chosen", "rejected", "margin", "reason", "provenance"]
-            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
-                figures.add([_pair_of_table(row) for row in batch.to_pylist()])
+            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=PAIR_COLUMNS):
+                figures.add([pair_of_table(row) for row in batch.to_pylist()])
     return figures
 
 
@@ -101,7 +101,8 @@ def pairs_of_row(row: Row) -> list[PairRecord]:
     return [_pair_of_shard(pair, answers) for pair in row["pairs"]]
 
 
-def _pair_of_table(row: Row) -> PairRecord:
+def pair_of_table(row: Row) -> PairRecord:
+    """Return the pair of one row of the table ``dpo``."""
     chosen, rejected = (messages_length(map(decoded_message, row[side])) for side in ("chosen", "rejected"))
     return PairRecord(row["margin"], chosen, rejected, row["reason"], row["provenance"])
 

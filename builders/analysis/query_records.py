@@ -169,13 +169,28 @@ def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
     batches = (_rows(batch) for batch in table.batches(TableRow._fields))
     if not _queries_are_adjacent(table):
         batches = iter([_by_query(row for batch in batches for row in batch)])
-    unfinished: list[TableRow] = []  # rows of a batch's last query; the next batch may continue this query
+    groups = QueryGroups()
     for batch in batches:
-        groups = [list(rows) for _, rows in groupby(unfinished + batch, attrgetter("query_id"))]
-        unfinished = groups.pop() if groups else []
-        yield from map(record_of_rows, groups)
-    if unfinished:
-        yield record_of_rows(unfinished)
+        yield from groups.add(batch)
+    yield from groups.finish()
+
+
+class QueryGroups:
+    """Groups the rows of a candidates table, in which the rows of each query are adjacent, by query."""
+
+    def __init__(self) -> None:
+        self._unfinished: list[TableRow] = []  # rows of the last query; the next rows may continue this query
+
+    def add(self, rows: Sequence[TableRow]) -> list[QueryRecord]:
+        """Add the next ``rows``. Return the queries before the last one."""
+        groups = [list(group) for _, group in groupby([*self._unfinished, *rows], attrgetter("query_id"))]
+        self._unfinished = groups.pop() if groups else []
+        return list(map(record_of_rows, groups))
+
+    def finish(self) -> list[QueryRecord]:
+        """Return the last query; [] if there are no rows."""
+        rows, self._unfinished = self._unfinished, []
+        return [record_of_rows(rows)] if rows else []
 
 
 def record_of_nested_row(row: Row) -> QueryRecord | None:

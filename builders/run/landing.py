@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.run.run_folder import part_of
 from bestofn.builders.tables import shards
 from bestofn.builders.tables.columns import TableSettings
 from bestofn.builders.tables.writer import ViewWriter, schema_metadata
+
+if TYPE_CHECKING:
+    from bestofn.builders.analysis.run_figures import RunFigures
+
+
+class Landed(NamedTuple):
+    """The number of rows by published table, and the figures of the run; None if only the whole tables give them."""
+
+    rows: Mapping[str, int]
+    figures: RunFigures | None
 
 
 class LandingViews:
@@ -31,6 +42,9 @@ class LandingViews:
         self._views: ViewWriter | None = None
         self._score_parts: Sequence[str] = ()
         self._fits = True
+        from bestofn.builders.analysis.growing_figures import GrowingFigures  # the first process does not need it
+
+        self._figures = GrowingFigures()
 
     def add(self, number: int, rows: Sequence[Row], size: int, complete: Collection[int]) -> None:
         """Add the rows of shard ``number``, which have ``size`` bytes, as soon as all earlier shards are added.
@@ -44,8 +58,8 @@ class LandingViews:
         while self._fits and (self._written in self._waiting or self._written in complete):
             self._add_next(part_of(self._out, self._written))
 
-    def finish(self, parts: Sequence[Path], described: JsonObject) -> Mapping[str, int] | None:
-        """Add the shards of ``parts`` that are not added yet, and publish the tables. Returns the rows by table.
+    def finish(self, parts: Sequence[Path], described: JsonObject) -> Landed | None:
+        """Add the shards of ``parts`` that are not added yet, and publish the tables.
 
         ``described`` is the manifest. Returns None if the tables must be written again.
         """
@@ -54,10 +68,12 @@ class LandingViews:
         if not self._fits or self._views is None:
             self.discard()
             return None
-        self._views.metadata = schema_metadata({**described, **shards.totals(parts)})
+        metadata = schema_metadata({**described, **shards.totals(parts)})
         views, self._views = self._views, None
+        views.metadata = metadata
         views.__exit__(None, None, None)
-        return views.row_counts()
+        rows = views.row_counts()
+        return Landed(rows, self._figures.finish(self._out, metadata, rows))
 
     def discard(self) -> None:
         """Delete the unfinished files of the tables, which are not published."""
@@ -78,7 +94,8 @@ class LandingViews:
         score_parts = shards.score_parts_of(rows)
         if self._views is None:
             self._score_parts = score_parts
-            self._views = ViewWriter(self._out, self._settings, score_parts, has_margins=True)
+            added = self._figures.add
+            self._views = ViewWriter(self._out, self._settings, score_parts, has_margins=True, written=added)
             self._views.__enter__()
         self._fits = set(score_parts) <= set(self._score_parts) and shards.have_margins(rows)
         if self._fits:

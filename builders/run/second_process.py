@@ -22,7 +22,7 @@ from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.protocols import Stage, Verifier, verified_by
 from bestofn.builders.records import JsonObject, Query, Row
-from bestofn.builders.run.landing import LandingViews
+from bestofn.builders.run.landing import Landed, LandingViews
 from bestofn.builders.run.part_writer import Failures, PartWriter
 from bestofn.builders.schema import features
 from bestofn.builders.stages.generate import Generate
@@ -162,8 +162,8 @@ class SecondProcess:
 
     async def finish_views(
         self, parts: Sequence[Path], described: JsonObject, settings: TableSettings
-    ) -> Mapping[str, int] | None:
-        """Publish the tables of ``parts``. Returns the rows by table.
+    ) -> Landed | None:
+        """Publish the tables of ``parts``.
 
         ``described`` is the manifest. Returns None if the caller must write the tables itself.
         """
@@ -220,9 +220,7 @@ def _write_part(out: str, later: str, shard: Shard, settings: TableSettings, com
     return WrittenPart(dict(failed), done, outcomes, logged.records)
 
 
-def _finish_views(
-    out: str, settings: TableSettings, parts: Sequence[Path], described: JsonObject
-) -> Mapping[str, int] | None:
+def _finish_views(out: str, settings: TableSettings, parts: Sequence[Path], described: JsonObject) -> Landed | None:
     return _views(out, settings).finish(parts, described)
 
 

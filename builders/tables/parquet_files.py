@@ -139,9 +139,11 @@ class Writer:
         if len(self._rows) >= BUFFERED_ROWS:
             self.flush()
 
-    def add_columns(self, columns: Sequence[Sequence[object]]) -> None:
-        """Add rows. ``columns`` has one list of values per column."""
-        self.add_table(table_of_columns(columns, self.features))
+    def add_columns(self, columns: Sequence[Sequence[object]]) -> Table:
+        """Add rows, and return them as a table. ``columns`` has one list of values per column."""
+        table = table_of_columns(columns, self.features)
+        self.add_table(table)
+        return table
 
     def add_table(self, table: Table) -> None:
         """Add the rows of an Arrow table to the current row group, and end the group if it is full."""
@@ -244,5 +246,6 @@ def _compress(table: Table) -> Any:
 
 
 def _decompress(buffer: Any) -> Table:
-    with arrow().ipc.open_stream(buffer) as stream:
+    pa = arrow()
+    with pa.ipc.open_stream(buffer, options=pa.ipc.IpcReadOptions(use_threads=False)) as stream:
         return stream.read_all()

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from bestofn.builders.arrow_types import Table
 from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
@@ -59,7 +60,8 @@ class ViewWriter:
     """A context manager that writes the published tables to the folder ``out``, as nested rows are added.
 
     ``score_parts`` are the names of the numeric parts of the scores, and ``has_margins`` says whether every pair has a
-    margin. ``metadata`` must be set before the block ends. If the block raises an error, no file remains.
+    margin. ``written`` is called with the name of a table and the rows that are added to it. ``metadata`` must be set
+    before the block ends. If the block raises an error, no file remains.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class ViewWriter:
         *,
         has_margins: bool,
         names: Iterable[str] = tuple(VIEWS),
+        written: Callable[[str, Table], None] = lambda table, rows: None,
     ) -> None:
+        self._written = written
         self.metadata: Mapping[str, str] | None = None
         self._settings = settings
         self._read = 0  # bytes that were read since the records were converted
@@ -141,7 +145,7 @@ class ViewWriter:
         self._read = 0
         for key, records in self._records.items():
             if records:
-                self._writers[key].add_columns(self._tables[key[0]].values(records))
+                self._written(key[0], self._writers[key].add_columns(self._tables[key[0]].values(records)))
                 records.clear()
         writers = self._writers.values()
         while sum(writer.buffered_bytes for writer in writers) >= BUFFERED_BYTES:

@@ -1,11 +1,13 @@
 """Tables that are written while shards are completed equal those that are written at the end."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
 from bestofn.builders.run.landing import LandingViews
 from bestofn.builders.run.run_folder import part_of
 from bestofn.builders.tables import parquet_files, shards
@@ -38,8 +40,29 @@ def test_tables_are_the_same_in_any_order_of_shards(tmp_path: Path, order: tuple
     for number in order:
         landing.add(number, list(shards.nested([parts[number]])), 1, complete)
         complete.add(number)
-    assert landing.finish(parts, DESCRIBED) == whole
+    landed = landing.finish(parts, DESCRIBED)
+    assert landed is not None
+    assert landed.rows == whole
     assert tables(tmp_path) == tables(tmp_path / "whole")
+    assert plain(pickle.loads(pickle.dumps(landed.figures))) == plain(figures_of_run(tmp_path))
+
+
+def plain(figures: RunFigures | None) -> dict[str, Any]:
+    """Return the fields of ``figures`` in a form in which equal figures are equal."""
+    assert figures is not None
+    assert figures.pairs is not None
+    pairs = vars(figures.pairs)
+    sample = sorted(map(str, pairs["sample"].pairs))
+    return vars(figures) | {"pairs": pairs | {"margins": None, "length_bias": None, "sample": sample}}
+
+
+def test_figures_of_a_query_with_rows_apart_are_those_of_the_whole_tables(tmp_path: Path) -> None:
+    nested = list(rows(30))
+    nested[-1]["query_id"] = nested[0]["query_id"]
+    parts = parts_in(tmp_path, nested)
+    landed = LandingViews(tmp_path, SETTINGS).finish(parts, DESCRIBED)
+    assert landed is not None
+    assert landed.figures is None
 
 
 def without_margin(row: dict[str, Any]) -> None:
