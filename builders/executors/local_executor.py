@@ -15,6 +15,7 @@ from bestofn.builders.run.pipeline import Run, checked_shards, run_shard
 from bestofn.builders.run.progress import show_progress
 from bestofn.builders.run.session import run_session
 
+FIRST_REQUEST_S = 1  # read further rows after this time, or when the first request can be sent
 STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to stop
 
 
@@ -55,6 +56,7 @@ class LocalExecutor:
                 while len(in_flight) >= self.shards_in_flight:
                     wait_for_one()
                 in_flight[pool.submit(run_shard, run, number, queries)] = number
+                wait([run.opened, *in_flight], timeout=FIRST_REQUEST_S, return_when=FIRST_COMPLETED)
             while in_flight:
                 wait_for_one()
         except BaseException as error:

@@ -18,6 +18,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,9 +89,9 @@ class Run:
     second: SecondProcess | None = None  # runs the stages after the first one; None: this process runs all stages
     null_answers: int = 0  # recorded answers that are null, and left out
     check_lock: Callable[[], None] = lambda: None  # raises if another process has taken over the run folder
+    opened: Future[Any] = field(default_factory=Future)  # has a result once ``open`` has opened everything
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _opened: bool = False
     _preflight: Once = field(default_factory=Once)
 
     @property
@@ -128,7 +129,7 @@ class Run:
     @property
     def is_open(self) -> bool:
         """Whether ``open`` was called, also if the run is closed again."""
-        return self._opened
+        return self.opened.done()
 
     @property
     def table_settings(self) -> TableSettings:
@@ -146,7 +147,7 @@ class Run:
         With ``in_background``, sandboxes may still be opening afterwards; ``check_stages`` waits for them.
         """
         with self._lock:
-            if not self._opened:
+            if not self.is_open:
                 for thing in self._slow_to_open:
                     thing.in_background = in_background
                     self.ledger.watch_state(thing.opening_state)
@@ -154,7 +155,7 @@ class Run:
                     log.warning("sampling.%s=%s is not sent, because the service does not accept it.", name, value)
                 _check_memory(self.objects)
                 self._stack.enter_context(self.loop.open(*self.objects.opened_in_order, self.second))
-                self._opened = True
+                self.opened.set_result(None)
 
     def check_stages(self, rows: Sequence[Row]) -> None:
         """Send the first rows through the stages; see ``builders.run.preflight``.
