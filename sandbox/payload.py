@@ -1,6 +1,6 @@
 """Builds the payload that the host sends to a new box: the Python modules for the box, and its settings.
 
-``Box.start`` sends the payload. ``BOOT`` receives it in the box; it is a loader small enough for ``python -c``.
+``Box.start`` sends the payload. In the box, ``BOOT`` receives it: a loader that is small enough for ``python -c``.
 Therefore a Docker image needs no code of bestofn.
 """
 

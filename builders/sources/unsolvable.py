@@ -92,7 +92,7 @@ def mean_of_three(rng: Random) -> Twins:
 
 
 def between(rng: Random) -> Twins:
-    """Ask for the whole number between two others, such as 20 and 22; unsolvable for 20 and 21."""
+    """Ask for the whole number between two numbers, such as 20 and 22; unsolvable for neighbours such as 20 and 21."""
     low = rng.randint(10, 90)
     ask = f"Which whole number is greater than {low} and less than {{}}?"
     return Twins(ask.format(low + 2), low + 1, ask.format(low + 1), "none lies between neighbours")

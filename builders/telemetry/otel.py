@@ -138,7 +138,7 @@ Samples = Iterable[tuple[float, dict[str, str]]]
 
 
 def observe(meter: Meter, metrics: Callable[[], JsonObject]) -> None:
-    """Create the counters and gauges of a run. ``metrics`` returns their present values (``run.metrics``)."""
+    """Create the counters and gauges of a run. ``metrics`` returns their current values (``run.metrics``)."""
     counters: dict[str, Callable[[JsonObject], Samples]] = {
         "bestofn.requests": lambda now: _of_services(now, "attempts"),
         "bestofn.failures": lambda now: _by_cause(now, "failed"),

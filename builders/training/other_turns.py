@@ -1,6 +1,6 @@
 """Leaves turns of users and tools out of the loss, so that the model does not learn to write them.
 
-A candidate of several turns contains messages of tools and of a simulated user. For SFT, TRL does this with
+A candidate of several turns contains messages of tools and of a simulated user. For SFT, TRL leaves them out with
 ``assistant_only_loss``. For DPO and KTO, TRL has no such setting, so ``Masked`` wraps the trainer's collator.
 """
 

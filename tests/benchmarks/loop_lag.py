@@ -17,7 +17,7 @@ _BEAT_S = 0.005
 class LoopLag:
     """Measures the lag of the event loop inside its ``async with`` block.
 
-    ``lags_s`` are the times that it was blocked.
+    ``lags_s`` are the times in seconds during which the loop was blocked.
     """
 
     def __init__(self) -> None:

@@ -624,7 +624,7 @@ def test_only_what_fits_into_the_budget_is_submitted(tmp_path) -> None:
 
 
 def test_a_budget_that_long_answers_would_break_is_used_up_by_short_ones(tmp_path) -> None:
-    """The budget holds requests back until the first job has shown that answers are short. Then they are submitted."""
+    """The budget holds requests back. They are submitted after the first job has shown that answers are short."""
     double = OpenAIDouble()
     book = Ledger(budget_usd=0.01, prices={"m": {"output": 5.0}})
     with WireServer(double) as server:  # up to 1,600 tokens an answer: 0.004 at half the price; they have 2

@@ -78,7 +78,7 @@ def test_a_step_on_the_files_as_they_lie(
 
 
 def test_words_and_tools_in_one_batch(run: Path, policy: str, tmp_path: Path) -> None:
-    """TRL can train on batches in which only some rows have tools and ``tools`` is null in the others."""
+    """TRL can train on batches in which some rows have tools, and ``tools`` is null in the other rows."""
     rows = load_dataset("parquet", data_dir=str(run / "dpo"), split="train")
     assert {bool(declared) for declared in rows["tools"]} == {True, False}
     assert trained("DPO", policy, rows, tmp_path).state.log_history[0]["loss"] > 0

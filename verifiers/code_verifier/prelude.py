@@ -1,7 +1,7 @@
 """The imports that the harness of a benchmark puts before each program: LiveCodeBench, APPS, TACO and LeetCode.
 
-Their programs use ``List`` or ``heappush`` without an import. Only the names that a program reads and does not define
-are imported, so a program that defines such a name itself is not changed.
+Programs for these benchmarks use ``List`` or ``heappush`` without an import. Only the names that a program reads and
+does not define are imported, so a program that defines such a name itself is not changed.
 """
 
 from __future__ import annotations

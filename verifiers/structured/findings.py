@@ -29,7 +29,7 @@ class SpecificationError(ValueError):
 
 
 class UnreadableError(SpecificationError):
-    """Raised if an answer exceeds a limit of its reader or has several meanings, so that it cannot be judged."""
+    """Raised if an answer exceeds a limit of the parser or has several meanings, so that it cannot be judged."""
 
 
 class SyntaxProblemError(ValueError):

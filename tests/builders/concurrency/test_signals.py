@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP stop the process as Ctrl-C does: they raise one exception."""
+"""SIGTERM and SIGHUP stop the process as Ctrl-C does: each of the two signals raises the same exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services get tool names and types that they accept, and replies have the declared names again."""
+"""Requests contain tool names and types that the service accepts, and replies contain the declared names again."""
 
 from __future__ import annotations
 

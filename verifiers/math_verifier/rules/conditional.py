@@ -11,8 +11,8 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, Uncl
 def conditional(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare the values of two trees if one of them has conditions, otherwise return None.
 
-    If only one side has conditions, they are ignored. If both have conditions, and only these differ, the match is
-    unclear.
+    If only one side has conditions, these are ignored. If both sides have conditions, and only the conditions differ,
+    the match is unclear.
     """
     ours, theirs = split(reference), split(candidate)
     if not ours.conditions and not theirs.conditions:
