@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ from bestofn.builders.sampling.repairs import CollectedNotes, note
 if TYPE_CHECKING:
     import aiohttp
     import yarl
+
+    from bestofn.builders.providers.http_connections import Connections, Exchange
 
 CONNECT_S = 10.0
 _COMPACT = encoder_like(json.JSONEncoder(ensure_ascii=False, separators=(",", ":")))
@@ -87,6 +90,7 @@ class HttpTransport:
         self.config_key = config_key
         self.access = access
         self._raw_log = Path(raw_log) if raw_log else None
+        self._endpoints: dict[str, Connections | None] = {}  # URL -> its connections; see ``_endpoint``
 
     async def __aenter__(self) -> HttpTransport:
         import aiohttp
@@ -104,6 +108,10 @@ class HttpTransport:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        for connections in self._endpoints.values():
+            if connections is not None:
+                connections.close()
+        self._endpoints.clear()
         await self._session.close()
 
     async def post(self, path: str, body: JsonObject) -> Reply:
@@ -113,9 +121,20 @@ class HttpTransport:
         ``ProviderError`` for any other failure.
         """
         data = _COMPACT(body).encode()
-        return await self.send(
-            "POST", with_path(self._url, path), data=data, headers={"Content-Type": "application/json"}
-        )
+        url = with_path(self._url, path)
+        connections = self._endpoint(url)
+        if connections is not None:
+            return await self._exchange(connections.post(data), "POST", url, data)
+        return await self.send("POST", url, data=data, headers={"Content-Type": "application/json"})
+
+    def _endpoint(self, url: str) -> Connections | None:
+        """Return the connections for POST requests to ``url``; None if the session must send them."""
+        if url not in self._endpoints:
+            from bestofn.builders.providers.http_connections import connections_to
+
+            headers = {"Accept-Encoding": ACCEPTED, **self._headers}
+            self._endpoints[url] = connections_to(url, headers, self._limits.concurrency, self._limits.timeout_s)
+        return self._endpoints[url]
 
     async def send(self, method: str, url: str | yarl.URL, *, most: float | None = None, **options: Any) -> Reply:
         """Send a request to ``url`` and return the reply. Raises the errors of ``post``.
@@ -124,12 +143,26 @@ class HttpTransport:
         bytes; the default is ``limits.reply_mb``. Redirects are not followed, because the key and the prompt would be
         sent to another address.
         """
+        sent = options.get("data")
+        exchange = self._session.request(method, url, allow_redirects=False, **options)
+        return await self._exchange(exchange, method, str(url), sent if isinstance(sent, bytes) else b"", most)
+
+    async def _exchange(
+        self,
+        exchange: AbstractAsyncContextManager[aiohttp.ClientResponse] | Exchange,
+        method: str,
+        url: str,
+        sent: bytes,
+        most: float | None = None,
+    ) -> Reply:
+        """Enter ``exchange``, which sends the body ``sent``, and return the reply; see ``send``."""
         import aiohttp
+        from aiohttp.http import HttpProcessingError
 
         started = time.perf_counter()
         reading = False
         try:
-            async with self._session.request(method, url, allow_redirects=False, **options) as response:
+            async with exchange as response:
                 reading = True
                 status, headers = response.status, response.headers
                 with CollectedNotes() as repaired:
@@ -144,13 +177,12 @@ class HttpTransport:
             raise ConfigError(
                 f"{self.config_key}.base_url is {self.base_url!r}; expected a URL such as https://host/v1"
             ) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
             reason = self.redacted(str(error)) or type(error).__name__
             raise ConnectionFailed(f"{self.base_url}: {reason}", cause=_cause(error, reading)) from error
         seconds = time.perf_counter() - started
         if self._raw_log:
-            sent = options.get("data")
-            self._write_log(method, str(url), sent if isinstance(sent, bytes) else b"", status, body, seconds)
+            self._write_log(method, url, sent, status, body, seconds)
         if 300 <= status < 400:
             target = self.redacted(headers.get("location", "an unknown address"))
             raise RedirectRefused(
@@ -162,7 +194,7 @@ class HttpTransport:
         request_id = next((headers[name] for name in REQUEST_ID_HEADERS if name in headers), "")
         return Reply(body, seconds, request_id, headers, repaired, encoding)
 
-    async def _body(self, response: aiohttp.ClientResponse, most: float | None) -> tuple[bytes, str]:
+    async def _body(self, response: aiohttp.ClientResponse | Exchange, most: float | None) -> tuple[bytes, str]:
         """Return (decoded body, "") of ``response``; (body, name of its encoding) if it cannot be decoded.
 
         Raises ``RequestError`` if the body is larger than ``most`` bytes.
@@ -338,9 +370,12 @@ def _cause(error: Exception, reading: bool) -> str:
     ``reading`` means that the headers of the reply had arrived before the failure.
     """
     import aiohttp
+    from aiohttp.http import HttpProcessingError
 
-    if isinstance(error, aiohttp.ClientConnectorError):
+    from bestofn.builders.providers.http_connections import NoConnection
+
+    if isinstance(error, aiohttp.ClientConnectorError | NoConnection):
         return "no connection"
-    if isinstance(error, aiohttp.ClientResponseError):
+    if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError):
         return "malformed HTTP"
     return "incomplete or damaged reply" if reading else "connection lost"
