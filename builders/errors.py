@@ -270,6 +270,7 @@ def row_boundary() -> Generator[RowFailure]:
         failure.error = error
 
 
+_NOT_WRITABLE = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
 _UNUSABLE_PATH = frozenset(
     {
         errno.EACCES,
@@ -288,8 +289,8 @@ _UNUSABLE_PATH = frozenset(
 def exit_on_error() -> Generator[None]:
     """On a ``BestofnError``, print its message and end the program with its exit code.
 
-    A missing optional package is handled like a ``ConfigError``, and a path that cannot be used like a
-    ``MachineError``. Other errors are not caught.
+    A missing optional package is handled like a ``ConfigError``. A path that cannot be used, and a disk that is full or
+    read-only, are handled like a ``MachineError``. Other errors are not caught.
     """
     try:
         yield
@@ -302,12 +303,20 @@ def exit_on_error() -> Generator[None]:
         print(f"bestofn: {message}", file=sys.stderr)
         raise SystemExit(ConfigError.exit_code) from None
     except OSError as error:
-        if error.errno not in _UNUSABLE_PATH or error.filename is None:
+        if not (message := _unusable(error)):
             raise
-        path = redacted_text(str(error.filename))
-        print(
-            f"bestofn: {path} cannot be used ({error.strerror}). Check that this path is the file or folder that the "
-            "command needs, and check its permissions. Then run the same command again.",
-            file=sys.stderr,
-        )
+        print(f"bestofn: {redacted_text(message)}", file=sys.stderr)
         raise SystemExit(MachineError.exit_code) from None
+
+
+def _unusable(error: OSError) -> str:
+    """Return the message for a path that cannot be used, or for a disk that cannot be written; "" for other errors."""
+    if error.errno in _NOT_WRITABLE:
+        place = f"{error.filename} cannot be written" if error.filename else "a file or the output cannot be written"
+        return f"{place} ({error.strerror}). Free disk space, or choose another place, then run the same command again."
+    if error.errno in _UNUSABLE_PATH and error.filename is not None:
+        return (
+            f"{error.filename} cannot be used ({error.strerror}). Check that this path is the file or folder that the "
+            "command needs, and check its permissions. Then run the same command again."
+        )
+    return ""

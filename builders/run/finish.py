@@ -13,7 +13,7 @@ from bestofn.builders.arrow_types import count_rows
 from bestofn.builders.protocols import ReportsDropped
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
-from bestofn.builders.run.disk import disk_full_as_machine_error
+from bestofn.builders.run.disk import limits_as_machine_error
 from bestofn.builders.run.landing import Landed
 from bestofn.builders.run.pipeline import Run, skipped_rows
 from bestofn.builders.run.run_folder import delete_stale_files
@@ -36,7 +36,7 @@ class FinishedRun(dict[str, Any]):
     figures: RunFigures | None = None
 
 
-@disk_full_as_machine_error()
+@limits_as_machine_error()
 def finish_run(run: Run, parts: Sequence[Path]) -> FinishedRun:
     """Write the published views of ``parts`` and the manifest, and return the manifest.
 

@@ -33,7 +33,7 @@ from bestofn.builders.pairing.basis import VERIFIED
 from bestofn.builders.protocols import HasWeights, OpensInBackground, ReportsSkipped, Sampler, Source, Stage, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
-from bestofn.builders.run.disk import disk_full_as_machine_error
+from bestofn.builders.run.disk import limits_as_machine_error
 from bestofn.builders.run.fingerprints import fingerprint, stage_fingerprints
 from bestofn.builders.run.first_rows import FirstRows, PairingWithoutVerdicts
 from bestofn.builders.run.forecast import Forecast
@@ -339,7 +339,7 @@ def skipped_rows(source: Source) -> dict[str, int]:
     return dict(source.skipped) if isinstance(source, ReportsSkipped) else {}
 
 
-@disk_full_as_machine_error()
+@limits_as_machine_error()
 def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
     """Run all stages over ``queries``, write the shard's Parquet part and marker, and return the path of the part.
 

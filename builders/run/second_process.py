@@ -13,13 +13,14 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import MachineError
 from bestofn.builders.protocols import Stage, Verifier, verified_by
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run.landing import Landed, LandingViews
@@ -29,8 +30,9 @@ from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.verify import Verify
 from bestofn.builders.tables.columns import TableSettings
 from bestofn.sandbox.forked import can_fork
-from bestofn.sandbox.workers import ProcessPool
+from bestofn.sandbox.workers import ProcessPool, WorkerLost
 
+Result = TypeVar("Result")
 LEAST_QUERIES = 600  # to start a process takes longer than to verify the answers to fewer queries
 NO_LIMIT_S, NO_LIMIT_MB = 1e9, 1 << 24  # of one shard
 MODULES = (
@@ -155,7 +157,7 @@ class SecondProcess:
         The rows are also added to the published tables, which have the settings ``settings``.
         """
         call = (self._out, self._later, shard, settings, frozenset(self._complete))
-        written = await self._pool.call(_write_part, *call, timeout_s=NO_LIMIT_S)
+        written = await self._call(_write_part, *call)
         for record in written.logged:
             logging.getLogger(record.name).handle(record)
         return written
@@ -170,7 +172,19 @@ class SecondProcess:
         if self._expected < LEAST_QUERIES:
             return None
         described = json.loads(json.dumps(described, default=str))
-        return await self._pool.call(_finish_views, self._out, settings, parts, described, timeout_s=NO_LIMIT_S)
+        return await self._call(_finish_views, self._out, settings, parts, described)
+
+    async def _call(self, function: Callable[..., Result], *args: object) -> Result:
+        """Return ``function(*args)``, computed in the process. Raises ``MachineError`` if the process ends twice."""
+        try:
+            return await self._pool.call(function, *args, timeout_s=NO_LIMIT_S)
+        except WorkerLost as error:
+            raise MachineError(
+                f"the second process, which verifies answers and writes tables, ended two times: {error}. Signal 9 "
+                "usually means that the memory of this machine or container was full. Every completion that was paid "
+                "for is in the journal. Free memory, or set a smaller shard_size, then run the same command again to "
+                "continue."
+            ) from error
 
 
 class _Sampled:

@@ -16,7 +16,7 @@ from typing import cast
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
-from bestofn.builders.run.disk import disk_full_as_machine_error
+from bestofn.builders.run.disk import allow_open_files, limits_as_machine_error
 from bestofn.builders.run.metrics import MetricsSource
 from bestofn.builders.run.pipeline import Run, prepared_run
 from bestofn.builders.run.regenerate import finish_exchanges
@@ -36,7 +36,8 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     ``MachineError`` if the folder cannot be written, or if another process works in it.
     """
     check_flat_file_of(config)
-    with prepared_run(config, out) as run, _second_process(run), run_lock(out) as lock, disk_full_as_machine_error():
+    allow_open_files()
+    with limits_as_machine_error(), prepared_run(config, out) as run, _second_process(run), run_lock(out) as lock:
         check_same_data(config, out)
         create_run_folder(out)
         finish_exchanges(out)

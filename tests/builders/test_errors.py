@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import tomllib
 from pathlib import Path
@@ -31,6 +32,22 @@ def test_a_path_that_cannot_be_used_is_named(tmp_path: Path, capsys: pytest.Capt
         (tmp_path / place).read_text()
     assert end.value.code == 3
     assert f"{tmp_path / place} cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "a file or the output cannot be written (No space left"),
+        (OSError(errno.EROFS, "Read-only file system", "run/report.html"), "run/report.html cannot be written (Read-"),
+    ],
+)
+def test_a_disk_that_cannot_be_written_is_named(
+    capsys: pytest.CaptureFixture[str], error: OSError, message: str
+) -> None:
+    with pytest.raises(SystemExit) as end, exit_on_error():
+        raise error
+    assert end.value.code == 3
+    assert message in capsys.readouterr().err
 
 
 def test_any_other_error_of_the_system_is_a_defect(tmp_path: Path) -> None:

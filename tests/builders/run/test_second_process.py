@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import MachineError
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.records import CodeTests, Query, Reference
 from bestofn.builders.run import second_process
 from bestofn.builders.run.pipeline import prepared_run
 from bestofn.builders.tables import shards
+from bestofn.sandbox.workers import WorkerLost
 
 QUERIES = 12
 TIMINGS = ("seconds", "at")
@@ -110,6 +112,18 @@ def test_stages_that_send_requests_or_are_not_own_stay(tmp_path: Path, words: li
     config = config_of(tmp_path, *words)
     with prepared_run(config_of(tmp_path), tmp_path / "run") as run:
         assert (second_process.second_process(config, tmp_path, run.stage_list) is not None) == moves
+
+
+def test_a_process_that_ends_again_and_again_ends_the_run_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(pool: object, function: object, *args: object, timeout_s: float) -> None:
+        raise WorkerLost("signal 9 ended the worker process during a call")
+
+    monkeypatch.setattr(second_process, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(second_process.ProcessPool, "call", lost)
+    with pytest.raises(MachineError, match=r"ended two times: signal 9 .*run the same command again"):
+        LocalExecutor().run(config_of(tmp_path), tmp_path / "run")
 
 
 def test_programs_are_verified_in_the_first_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
