@@ -80,16 +80,13 @@ function isOpenAssertion(name) {
   return name !== job.entry_point && /^assert([A-Z_]\w*)$/.test(name)
     && job.cases.some((source) => new RegExp(`\\b${name}\\s*\\(\\s*(await\\s+)?[\\w$.]+\\(`).test(source));
 }
-// A test may catch its own failed assertion, and then ask whether the error is an instance of a class of the program.
-const catchesAssertions = (value) => typeof value === 'function'
-  && (value.prototype === Error.prototype || value.prototype === Object.prototype);
 function lookup(name) {
   if (!known.has(name)) {
     if (isOpenAssertion(name)) throw new Unusable(`the tests use the function ${name}, but they do not define it`);
     const answer = program.ask({op: 'name', name});
     program.hasQueue ||= answer.hasQueue === true;
     const value = own.call(answer, 'ok') ? program.take(answer.ok) : undefined;
-    if (catchesAssertions(value)) end(`the program's ${name} is a class of all errors, also of failed assertions`);
+    program.refuseAllErrors(value, name);
     known.set(name, value === undefined ? known : value);
     programUsed ||= value !== undefined;
   }

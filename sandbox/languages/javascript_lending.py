@@ -34,8 +34,15 @@ class Lending extends Peer {
   gone() { end('the program gave no answer'); }
   // A test may expect an error. A refusal of the strict run must not count as this error, so it ends the tests.
   refused(error) { end(error.message); }
+  // A test may catch its own failed assertion, and then ask whether the error is an instance of ``kind``.
+  refuseAllErrors(kind, name) {
+    if (typeof kind === 'function' && [Error.prototype, Object.prototype].includes(kind.prototype)) {
+      this.refused(new TypeError(`${name} of the program is a class of errors to which failed assertions belong`));
+    }
+  }
   request(op, target, args = [], name = '', more = {}) {
     const value = super.request(op, target, args, name, more);
+    if (op === 'get') this.refuseAllErrors(value, name);
     if (ORDERS) this.compareReadings(op, value, stringify([op, target, name, args.map(String), more.self]));
     return value;
   }

@@ -151,6 +151,10 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
 }
 
 DISPUTED: dict[str, tuple[CodeTests, str]] = {
+    "a member that is the class of all errors": (
+        js(CATCHES.replace("Oops", "f.Oops")),
+        "function f(x) { return x; } f.Oops = Error;",
+    ),
     "an alias of the class of all errors": (js(CATCHES), "const Oops = Error; function f(x) { return x; }"),
     "an alias of the class of all objects": (js(CATCHES), "const Oops = Object; function f(x) { return x; }"),
     "the prototype of all errors": (
