@@ -59,7 +59,7 @@ class CaseRunner:
         program may have caused the failure, so ``ProgramGone`` is raised instead.
         """
         bound = names.bound([self.setup]) | names.bound_by_imports(self.cases)
-        setup_needs_program = bool(names.read([self.setup], executed=True) - bound - set(dir(builtins)))
+        setup_needs_program = bool(names.read([self.setup], executed=True) - bound - names.of_builtins())
         if not setup_needs_program:
             self._run_setup()
         proxies = self._proxies(bound)
@@ -137,7 +137,7 @@ class CaseRunner:
         proxies = self.program.names(sorted((open_names - set(libraries)) | ({self.entry_point} - {""})))
         proxies = self._without_members(proxies)
         self.namespace.update({name: value for name, value in libraries.items() if name not in self.namespace})
-        if not self.entry_point and not names.called(self.cases) - set(dir(builtins)):
+        if not self.entry_point and not names.called(self.cases) - names.of_builtins():
             proxies |= self._function_named_like_a_builtin()
         return proxies
 
@@ -186,7 +186,7 @@ class CaseRunner:
         function of the program could replace a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
-        proxies = self.program.names(sorted(everywhere & set(dir(builtins))))
+        proxies = self.program.names(sorted(everywhere & names.of_builtins()))
         return proxies if len(proxies) == 1 else {}
 
     def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

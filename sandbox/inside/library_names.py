@@ -7,7 +7,6 @@ forge them. A *member* is a function, class or constant of a library, for exampl
 from __future__ import annotations
 
 import ast
-import builtins
 import importlib
 import re
 import sys
@@ -80,7 +79,7 @@ def is_importable(name: str) -> bool:
 
 def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
     """Return the names in ``open_names`` that are modules. The code uses such a name only to read its attributes."""
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for tree in trees for node in names.nodes_of(tree)]
     owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     alone = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in owners}
     return (open_names & set(_MODULES)) - alone
@@ -92,12 +91,12 @@ def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
     Programs often define functions such as ``gcd`` themselves, and every test must use the program. Therefore ``gcd``
     in a test belongs to the program, and is left out, unless the test also uses an open name that is not a member.
     """
-    members, of_program = open_names & set(_BY_MEMBER), open_names - names.bound(trees) - set(dir(builtins))
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    members, of_program = open_names & set(_BY_MEMBER), open_names - names.bound(trees) - names.of_builtins()
+    nodes = [node for tree in trees for node in names.nodes_of(tree)]
     checks = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "check"]
     of_program |= {one.arg for node in checks for one in node.args.args}
     tests = [node for node in nodes if isinstance(node, ast.Assert | ast.Expr)]
-    read = [{one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & of_program for node in tests]
+    read = [{one.id for one in names.nodes_of(node) if isinstance(one, ast.Name)} & of_program for node in tests]
     return members - {name for alone in read if alone <= members for name in alone & _OF_MATH}
 
 
@@ -123,7 +122,7 @@ def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
 
     It means a class of the program if the tests read an attribute that objects of the library's class do not have.
     """
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for tree in trees for node in names.nodes_of(tree)]
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and _calls(node.value, name)]
     objects = {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
     known = dir(load_member(name))

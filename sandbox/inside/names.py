@@ -8,9 +8,19 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 _ORDERINGS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@cache
+def of_builtins() -> frozenset[str]:
+    """Return the names of all builtin functions, classes and constants.
+
+    ``dir`` writes to the memory of each of these names. Therefore this function calls it once per box.
+    """
+    return frozenset(dir(builtins))
 
 
 def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
@@ -84,7 +94,7 @@ def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
 def imported(tree: ast.AST) -> set[str]:
     """Return the top-level package name of every absolute import."""
     names = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -94,7 +104,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 def mentioned(tree: ast.AST) -> set[str]:
     """Return every variable name and attribute name in the code."""
-    nodes = list(ast.walk(tree))
+    nodes = nodes_of(tree)
     return {node.id for node in nodes if isinstance(node, ast.Name)} | {
         node.attr for node in nodes if isinstance(node, ast.Attribute)
     }
@@ -115,9 +125,29 @@ def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST
 
     If ``executed`` is True, the parts of functions are skipped, because they may never run.
     """
-    waiting = list(trees)
+    for tree in trees:
+        yield from nodes_of(tree, executed)
+
+
+def nodes_of(tree: ast.AST, executed: bool = False) -> list[ast.AST]:
+    """Return ``tree`` and all syntax nodes below it.
+
+    If ``executed`` is True, the parts of functions are left out. The nodes are stored in the tree, because some twenty
+    functions need them for each test. Therefore a tree must not be changed after the first call.
+    """
+    stored = tree.__dict__.setdefault("_nodes_below", {})
+    if executed not in stored:
+        stored[executed] = _nodes_below(tree, executed)
+    return [tree, *stored[executed]]  # without the tree itself, the stored list creates no reference cycle
+
+
+def _nodes_below(tree: ast.AST, executed: bool) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    waiting = [tree]
     while waiting:
         node = waiting.pop()
-        yield node
         if not (executed and isinstance(node, _DEFINITIONS)):
-            waiting.extend(ast.iter_child_nodes(node))
+            children = list(ast.iter_child_nodes(node))
+            found += children
+            waiting += children
+    return found

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 
 from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.names import nodes_of
 from bestofn.sandbox.inside.plain import Value
 
 # The connection between both processes uses these modules itself. Of ``sys``, some members are watched.
@@ -25,7 +26,7 @@ _OF_OS = frozenset({"read", "write", "close", "open", "umask"})
 def _texts(trees: Iterable[ast.AST]) -> Iterator[str]:
     """Yield each attribute, each imported name and module, and each short string in the tests."""
     for tree in trees:
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Attribute):
                 yield node.attr
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -69,7 +70,7 @@ class Watched:
     @staticmethod
     def _assigns(trees: Iterable[ast.AST]) -> bool:
         """Return True if the tests assign to an attribute, or use ``monkeypatch``, ``mocker`` or ``patch``."""
-        nodes = [node for tree in trees for node in ast.walk(tree)]
+        nodes = [node for tree in trees for node in nodes_of(tree)]
         return any(
             (isinstance(node, ast.arg) and node.arg in ("monkeypatch", "mocker"))
             or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
