@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from bestofn.sandbox.inside import json_values, names, pickles, plain, texts
 from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error, raise_if_module_is_missing
-from bestofn.sandbox.inside.descriptors import RESULT, write_all
+from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, write_all
 from bestofn.sandbox.inside.jobs import Job
+from bestofn.sandbox.inside.link import Link
 from bestofn.sandbox.inside.program_client import ProgramClient
 from bestofn.sandbox.inside.readings import Readings
 from bestofn.sandbox.inside.refusals import ProgramGone, StrictRunEnded, take_reason
@@ -29,15 +30,20 @@ def drive(job: Job) -> None:
     """
     try:
         texts.refuse_modules_in_temporary_folders()
-        for line in _verdicts(job):
+        json_values.encode_containers()
+        for line in verdicts(job, Link(FROM_PROGRAM, CONTROL)):
             _write_line(line, job["key"])
     except BrokenTests as error:
         _write_line({"broken": str(error)}, job["key"])
 
 
-def _verdicts(job: Job) -> Iterator[plain.FormObject]:
+def verdicts(job: Job, link: Link) -> Iterator[plain.FormObject]:
+    """Run each case and yield ``{"passed": bool, "error": str}``. ``link`` connects to the program.
+
+    Raises ``BrokenTests`` if the tests cannot be used.
+    """
     setup, cases = _parse(job)
-    program = ProgramClient(names.tested_classes([setup, *cases]), frozenset(names.bound([setup])))
+    program = ProgramClient(link, names.tested_classes([setup, *cases]), frozenset(names.bound([setup])))
     program.surroundings = Surroundings(set().union(*(names.imported(tree) for tree in [setup, *cases])))
     program.readings = Readings(kept=names.orders([setup, *cases]))
     if program.readings.kept:
@@ -49,7 +55,6 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     sources = "\n".join([job["setup"] or "", *job["cases"]])
     evaluators = texts.evaluators(sources, mentioned)
     runner.namespace.update({name: made for name, made in evaluators.items() if name in mentioned})
-    json_values.encode_containers()
     try:
         runner.prepare()
     except StrictRunEnded as error:

@@ -39,7 +39,8 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, t
 _CAUSES = 3  # at most this many errors of a chain (``raise … from …``) are sent
 
 
-def _is_request(message: plain.FormObject) -> bool:
+def is_request(message: plain.FormObject) -> bool:
+    """Return True if ``message`` is a request of the driver, and not the answer to a request of the program."""
     return "op" in message
 
 
@@ -65,7 +66,7 @@ class Exported:
         """Answer the driver's requests until the driver closes its end of the link."""
         while True:
             try:
-                request = self.link.take(_is_request)
+                request = self.link.take(is_request)
             except EOFError:
                 return
             self.link.send(self.answer(request))
@@ -352,7 +353,7 @@ class Exported:
             sent["kwargs"] = {name: self.encode(item) for name, item in kwargs.items()}
             self.link.send(sent)
             answer = self.link.take(lambda message: True)
-            while _is_request(answer):
+            while is_request(answer):
                 self.link.send(self.answer(answer))
                 answer = self.link.take(lambda message: True)
             self.shared.apply(answer)

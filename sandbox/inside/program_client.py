@@ -16,7 +16,6 @@ from types import CoroutineType, ModuleType
 from typing import Any
 
 from bestofn.sandbox.inside import library_names, logs, plain
-from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM
 from bestofn.sandbox.inside.driver_values import DriverValues, update_in_place
 from bestofn.sandbox.inside.link import Link
 from bestofn.sandbox.inside.readings import Readings
@@ -29,12 +28,12 @@ from bestofn.sandbox.inside.surroundings import Surroundings
 class ProgramClient:
     """Sends the driver's requests to the program: names, calls and attributes.
 
-    ``tested`` contains the names of the program's classes that the tests use, ``of_setup`` the names that the setup
-    defines.
+    ``link`` connects to the program. ``tested`` contains the names of the program's classes that the tests use,
+    ``of_setup`` the names that the setup defines.
     """
 
-    def __init__(self, tested: frozenset[str] = frozenset(), of_setup: frozenset[str] = frozenset()) -> None:
-        self.link = Link(FROM_PROGRAM, CONTROL)
+    def __init__(self, link: Link, tested: frozenset[str], of_setup: frozenset[str]) -> None:
+        self.link = link
         self.values = DriverValues(self, tested, of_setup)
         self.used = False  # whether the tests have used the program
         self._one_at_a_time = threading.RLock()  # the tests may use threads

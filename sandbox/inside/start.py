@@ -19,6 +19,8 @@ from bestofn.sandbox.inside.descriptors import write_all
 from bestofn.sandbox.inside.program import prepare_interpreter
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.inside.supervisor import Supervisor
+from bestofn.sandbox.inside.traces import LAST_PID_FILE
+from bestofn.sandbox.inside.warm import warm_up
 
 # The modules that programs import most often. A forked child already has them loaded.
 PRELOAD = (
@@ -34,10 +36,11 @@ def start(settings: BoxSettings) -> NoReturn:
     The greeting is the first line that the box sends: ``{"ok": version, ...}`` or ``{"refused": reason}``.
     """
     try:
+        last_pid_file = _open(LAST_PID_FILE)  # in the box it may be hidden
         launch = settings["launch"]
         if launch is not None:
             launcher.enter(settings, launch)
-        supervisor = _supervisor(settings)
+        supervisor = _supervisor(settings, last_pid_file)
     except OSError as error:
         _greet({"refused": str(error)})
         os._exit(1)
@@ -46,7 +49,7 @@ def start(settings: BoxSettings) -> NoReturn:
     os._exit(0)
 
 
-def _supervisor(settings: BoxSettings) -> Supervisor:
+def _supervisor(settings: BoxSettings, last_pid_file: int) -> Supervisor:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -59,14 +62,23 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
         importlib.import_module(name)
     readable = (*SYSTEM, *map(place, settings["folders"]))
     confinement = Confinement(readable, settings["uids"], settings["other_kernel"], packages)
-    supervisor = Supervisor(confinement, settings["uid_of_first_run"])
+    supervisor = Supervisor(confinement, settings["uid_of_first_run"], last_pid_file)
     prepare_interpreter()
+    warm_up()
     confinement.share()
     gc.collect()
     kernel.libc.malloc_trim(0)
     gc.disable()
     gc.freeze()
     return supervisor
+
+
+def _open(path: str) -> int:
+    """Open a file for reading and return its descriptor; -1 if it cannot be opened."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
 
 
 def _complete_interpreter() -> None:

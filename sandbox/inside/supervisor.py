@@ -34,7 +34,7 @@ from bestofn.sandbox.inside.descriptors import (
     become_stdin,
     place,
     read_exactly,
-    write_all,
+    write_parts,
 )
 from bestofn.sandbox.inside.ends import end_of, kill, status_of
 from bestofn.sandbox.inside.faults import read_fault, report_fault
@@ -79,12 +79,12 @@ class Child(NamedTuple):
 class Supervisor:
     """Handles the requests of one box, one at a time."""
 
-    def __init__(self, confinement: Confinement, first_uid: int) -> None:
+    def __init__(self, confinement: Confinement, first_uid: int, last_pid_file: int = -1) -> None:
         self.confinement = confinement
         self.uid = first_uid
         self.sequence = 0
         self.waiting: Child | None = None
-        self.traces = Traces()
+        self.traces = Traces(last_pid_file)
         self.oom_order = OomOrder()
         self.stdout, self.stderr, self.result, self.verdict = Output(), Output(), Output(), Output()
 
@@ -98,11 +98,9 @@ class Supervisor:
             child = self.child_for(request)
             reply = self.run(request, child)
             outputs = (self.stdout, self.stderr, self.result, self.verdict)
-            write_all(_WIRE_OUT, reply.pack())
+            write_parts(_WIRE_OUT, [reply.pack(), *(output.kept() for output in outputs)])
             for output in outputs:
-                if output.count:
-                    write_all(_WIRE_OUT, output.kept())
-                    output.forget()
+                output.forget()
             os.sched_yield()  # let the host read the reply first, because a fork is slow
             if not reply.flags:
                 self.traces.blur()

@@ -11,6 +11,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Collection
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
@@ -48,11 +49,20 @@ def _is_harmless(node: ast.AST, callables: Collection[str]) -> bool:
     return True
 
 
+@cache
+def python_folders() -> tuple[str, ...]:
+    """Return the real paths of the folders from which Python imports modules, each with a final slash.
+
+    The first call examines some 50 folders. ``warm`` makes it once per box, so that no driver has to.
+    """
+    return tuple(os.path.realpath(folder) + "/" for folder in (sys.prefix, sys.base_prefix, *sys.path) if folder)
+
+
 def refuse_modules_in_temporary_folders() -> None:
     """Let the import of a file outside Python's folders raise ``Refused``: the program may have written the file."""
     loader_class: Any = SourceFileLoader.__mro__[1]
     read = loader_class.get_data
-    folders = tuple(os.path.realpath(folder) + "/" for folder in (sys.prefix, sys.base_prefix, *sys.path) if folder)
+    folders = python_folders()
 
     def get_data(loader: Any, path: str) -> bytes:
         if not os.path.realpath(path).startswith(folders):

@@ -7,12 +7,12 @@ heavy use, the box is replaced.
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from bestofn.sandbox.inside.confine import FOLDER
 from bestofn.sandbox.inside.kernel import new_thread_id
 
+LAST_PID_FILE = "/proc/loadavg"  # its last field is the newest process id in the namespace of the reader
 MANY = 512  # after more new processes or files than this, the box is replaced
 _LEAST_BLUR = 64
 
@@ -20,16 +20,24 @@ _LEAST_BLUR = 64
 class Traces:
     """The counters of the box, as they were before the current execution.
 
-    ``processes`` is the number of processes and threads that the last program started.
+    ``processes`` is the number of processes and threads that the last program started. ``last_pid_file`` is a
+    descriptor of ``LAST_PID_FILE``; -1 if there is none.
     """
 
     processes = files = inode = 0
 
+    def __init__(self, last_pid_file: int = -1) -> None:
+        self._last_pid_file = last_pid_file
+        if last_pid_file >= 0 and self._last_pid() != new_thread_id() - 1:
+            self._last_pid_file = -1  # a kernel that writes other numbers
+
     def begin(self) -> None:
         """Set the times of the folder to a constant, and store the counters."""
         self.inode = self.inode or _next_inode()
-        with contextlib.suppress(OSError):
+        try:  # noqa: SIM105 - ``suppress`` would write to seven more pages of memory, which a child shares
             os.utime(FOLDER, (0, 0))
+        except OSError:
+            pass
 
     def end(self, newest_pid: int) -> bool:
         """Count the processes and files of the execution.
@@ -38,10 +46,16 @@ class Traces:
 
         ``newest_pid`` is the id of the newest process that the supervisor itself started for the execution.
         """
-        self.processes = new_thread_id() - newest_pid - 1  # processes and threads have one counter
+        self.processes = self._last_pid() - newest_pid  # processes and threads have one counter
         before, self.inode = self.inode, _next_inode()
         self.files = self.inode - before - 1
         return self.processes <= MANY and self.files <= MANY
+
+    def _last_pid(self) -> int:
+        """Return the newest id of a process or thread of the box."""
+        if self._last_pid_file < 0:
+            return new_thread_id() - 1
+        return int(os.pread(self._last_pid_file, 100, 0).rpartition(b" ")[2])
 
     def blur(self) -> None:
         """Advance the counters by a random number. Call it before the child of the next execution is started."""
