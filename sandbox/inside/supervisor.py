@@ -38,7 +38,7 @@ from bestofn.sandbox.inside.descriptors import (
 )
 from bestofn.sandbox.inside.ends import end_of, kill, status_of
 from bestofn.sandbox.inside.faults import read_fault, report_fault
-from bestofn.sandbox.inside.folders import empty_folder
+from bestofn.sandbox.inside.folders import empty_folder, remove_few_files
 from bestofn.sandbox.inside.oom import OomOrder
 from bestofn.sandbox.inside.outputs import Output
 from bestofn.sandbox.inside.prepared import Command
@@ -353,8 +353,11 @@ class Supervisor:
                     os.kill(-1, signal.SIGKILL)
 
     def clean(self, uid: int) -> bool:
-        """Empty the program's folder with the rights of ``uid``. Return False if a file or folder is left."""
-        if not os.listdir(FOLDER):
+        """Empty the program's folder. Return False if a file or folder is left.
+
+        If it contains more than a few plain files, a child empties it with the rights of ``uid``.
+        """
+        if remove_few_files(FOLDER):
             return True
         pid = self.oom_order.fork()
         if pid == 0:

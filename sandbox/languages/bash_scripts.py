@@ -68,7 +68,7 @@ while IFS= read -r -d '' -u 4 __count; do
   __words=()
   for ((__i = 0; __i < __count; __i++)); do IFS= read -r -d '' -u 4 __word; __words+=("$__word"); done
   if [[ ${__words[0]} == :names ]]; then
-    printf '%s\0' "$(compgen -A function)" "$(declare -Fx)" >&3
+    { compgen -A function; printf '\0'; declare -Fx; printf '\0'; } >&3
     continue
   fi
   __mode=${__words[0]} __wanted=${__words[1]} __status=0
