@@ -270,7 +270,7 @@ def row_boundary() -> Generator[RowFailure]:
         failure.error = error
 
 
-_NOT_WRITABLE = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
+_NOT_WRITABLE = frozenset({errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EROFS})
 _UNUSABLE_PATH = frozenset(
     {
         errno.EACCES,

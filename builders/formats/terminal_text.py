@@ -7,7 +7,9 @@ their own. The texts in the cells are made safe, then the table is written to th
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -66,7 +68,11 @@ class _EscapedStream:
 
 @contextlib.contextmanager
 def escaped_output() -> Iterator[None]:
-    """Escape the control characters in everything that this process prints in the block."""
+    """Escape the control characters in everything that this process prints in the block.
+
+    Characters that the encoding of the output lacks are escaped too. Closed standard streams are opened.
+    """
+    open_closed_streams()
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_escaped, before)
     try:
@@ -76,7 +82,25 @@ def escaped_output() -> Iterator[None]:
 
 
 def _escaped(stream: TextIO) -> TextIO:
-    return stream if isinstance(stream, _EscapedStream) else cast("TextIO", _EscapedStream(stream))
+    if isinstance(stream, _EscapedStream):
+        return stream
+    if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+        stream.reconfigure(errors="backslashreplace")
+    return cast("TextIO", _EscapedStream(stream))
+
+
+def open_closed_streams() -> None:
+    """Open the null device in place of each closed standard stream.
+
+    Otherwise a file of the run would get the number of the stream.
+    """
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the new descriptor is the lowest free number
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def unescaped(stream: TextIO) -> TextIO:

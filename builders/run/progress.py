@@ -119,7 +119,7 @@ def show_progress(
 
     ``spending`` is a function that returns the requests, tokens and dollars so far.
     """
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         from rich.console import Console
         from rich.live import Live
 
@@ -148,7 +148,17 @@ def show_progress(
 
 
 def _print_line(state: ProgressState) -> None:
-    print(progress_line(state), file=sys.stderr, flush=True)
+    """Print the progress to standard error. If this fails, for example because the terminal is gone, the run continues.
+
+    Only a closed pipe ends the run, as usual for commands.
+    """
+    try:
+        if sys.stderr is not None:
+            print(progress_line(state), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
 
 
 def _notebook_display() -> Callable[[ProgressState], None] | None:

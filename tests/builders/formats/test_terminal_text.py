@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -60,3 +62,31 @@ def test_control_characters_on_the_command_line_are_not_printed(tmp_path: Path) 
     assert done.returncode == 2
     assert not CONTROLS.search(done.stdout + done.stderr)
     assert "\\u001b[31m" in done.stderr
+
+
+PRINTS = """
+import os, sys
+from bestofn.builders.formats.terminal_text import escaped_output
+
+with escaped_output():
+    file = open(sys.argv[1], "w")
+    print("45.2–50.6 %")
+    print("more", file=sys.stderr, flush=True)
+    sys.stdin.read()
+    file.write(f"{file.fileno() > 2} {os.get_inheritable(1)}")
+"""
+
+
+def test_closed_streams_are_opened_so_that_no_file_gets_their_number(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    subprocess.run(
+        ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-c", PRINTS, str(file)], check=True, timeout=120
+    )
+    assert file.read_text() == "True True"
+
+
+def test_characters_that_the_terminal_lacks_are_escaped(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    words = [sys.executable, "-c", PRINTS, str(tmp_path / "file")]
+    done = subprocess.run(words, env=environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=120)
+    assert (done.stdout, done.stderr) == (b"45.2\\u201350.6 %\n", b"more\n")

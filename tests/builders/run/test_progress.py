@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import sys
 from typing import Any
 
 import nbformat
@@ -31,6 +33,30 @@ def half_done(**settings: Any) -> Progress:
     progress.count_row("reward", {})
     progress.count_row("reward", {})
     return progress
+
+
+class Failing(io.StringIO):
+    """A stream whose terminal is closed, or whose pipe is closed by the reader."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+
+@pytest.mark.parametrize("stream", [None, Failing(OSError(errno.EIO, "Input/output error"))])
+def test_a_run_continues_without_a_terminal(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    with show_progress(Progress(total=1), ["generate"], dict, 60.0):
+        pass
+
+
+def test_a_closed_pipe_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Failing(BrokenPipeError(errno.EPIPE, "Broken pipe")))
+    with pytest.raises(BrokenPipeError), show_progress(Progress(total=1), ["generate"], dict, 60.0):
+        pass
 
 
 def test_the_last_line_says_no_longer_that_requests_wait(capfd: pytest.CaptureFixture[str]) -> None:
