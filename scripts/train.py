@@ -44,7 +44,7 @@ def train(config: JsonObject) -> JsonObject:
 
 
 def next_step(settings: TrainingSettings) -> str:
-    """Return the line that says how to use the trained model: a policy samples, and a reward model scores."""
+    """Return a line with the command that uses the trained model: to score or, for a policy, to sample."""
     if settings.method == "reward":
         return f"score    bestofn build reward=model reward.path={settings.out} …"
     return f"sample   bestofn build provider=transformers provider.model={settings.out} …"

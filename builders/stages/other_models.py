@@ -1,7 +1,7 @@
 """Samples candidates from further models: ``provider=[strong,weak]`` samples each query from several models in one run.
 
-``builders.stages.generate`` uses it. The first model is the policy of the run: only its samples count towards pass@k.
-The arm of a candidate of another model is the role of this model. The pairing ``delta`` uses the roles.
+``builders.stages.generate`` uses this module. The first model is the policy of the run: only its samples count towards
+pass@k. ``Candidate.arm`` is the role of the further model, and the pairing ``delta`` uses the roles.
 """
 
 from __future__ import annotations

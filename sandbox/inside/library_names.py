@@ -88,8 +88,9 @@ def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
 def members_in(trees: list[ast.Module], open_names: set[str]) -> set[str]:
     """Return the names in ``open_names`` that may be members of a library.
 
-    Programs often define functions such as ``gcd`` themselves, and every test must use the program. Therefore ``gcd``
-    in a test belongs to the program, and is left out, unless the test also uses an open name that is not a member.
+    ``open_names`` are the names that the tests use but do not define. Programs often define functions such as ``gcd``
+    themselves, and every test must use the program. If all open names in a test are members, ``gcd`` in this test is
+    the program's function and is left out.
     """
     members, of_program = open_names & set(_BY_MEMBER), open_names - names.bound(trees) - names.of_builtins()
     nodes = [node for tree in trees for node in names.nodes_of(tree)]

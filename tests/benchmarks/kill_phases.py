@@ -4,9 +4,10 @@
 
 The progress of a phase is a count, such as the answers of the server, files, objects or steps. Each trial waits until
 this count reaches a random value and kills the command: with SIGKILL, or in a third of the trials with SIGTERM or
-SIGHUP. Then the same command runs to its end. A trial holds under three conditions. The last command ends with exit code
-0. The result equals that of an uninterrupted command, except for timings. No request was paid for twice, except those
-that were in flight at a SIGKILL. ``kill_training.py`` does the same with trainings.
+SIGHUP. Then the same command runs to its end. ``kill_training.py`` does the same with trainings.
+
+A trial succeeds if three conditions are true. The last command ends with exit code 0. The result equals that of an
+uninterrupted command, except for timings. No request was paid for twice, except those that were in flight at a SIGKILL.
 """
 
 from __future__ import annotations

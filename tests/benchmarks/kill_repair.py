@@ -4,8 +4,10 @@
 
 In each trial, the service fails at all requests, in one way, until the first build ends or is killed at a random
 moment. It then answers a random number of requests and fails completely again, until the second build ends or is
-killed. Then the service is repaired, and the same command runs to its end. A trial holds if this last command ends with
-exit code 0 and every candidate has an answer. Only the requests in flight may have been answered twice.
+killed. Then the service is repaired, and the same command runs to its end.
+
+A trial succeeds if this last command ends with exit code 0 and every candidate has an answer. In addition, no request
+was answered twice, except those that were in flight.
 """
 
 from __future__ import annotations

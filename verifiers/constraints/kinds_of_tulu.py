@@ -1,8 +1,8 @@
 """Reads the constraints of Tülu 3's persona prompts. Their arguments are only in the text of the prompts.
 
-A row has a name such as ``length constraints:number of words`` and no arguments. A count is read from the prompt if
-exactly one number with the unit occurs, and no limit per part of the response. Otherwise the constraint gets no
-arguments, and the verdict is ``abstain``.
+A row has a name such as ``length constraints:number of words`` and no arguments. A count is read from the prompt if two
+conditions are true. The prompt contains exactly one number with the unit of the count. This number limits the whole
+response and not a part of it. Otherwise the constraint gets no arguments, and the verdict is ``abstain``.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Question:
     ``words``: the normal forms of the question's words. ``several``: how many things the question asks for; 2 if it
     asks for several things without a number. ``ordered``: whether the order of these things counts. ``options``: the
     words before and after "or" ("a fish or a mammal"), or (). ``has_number``: whether the question contains a number
-    except one.
+    other than 1.
     """
 
     kind: Kind

@@ -115,7 +115,11 @@ def _is_pronoun(case: Case, mention: Mention) -> bool:
 
 
 def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Finding:
-    """Return a pass, unless the answer lacks a part, begins with another name, or lists several things."""
+    """Return a pass if the answer asserts a reference, or ``abstain`` in these cases.
+
+    The answer gives only some of several requested things, lists several guesses, or may state another name as its
+    answer.
+    """
     mention, reference = min(asserted, key=lambda pair: (not pair[0].exact, pair[0].start))
     words = case.words(mention.start, mention.end)
     if _lacks_parts(case, [mention for mention, _ in asserted]):

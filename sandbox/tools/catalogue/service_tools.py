@@ -70,7 +70,8 @@ def _todo(chance: Seeded) -> Table:
 def existing(world: World, name: str, key: str, what: str) -> Result:
     """Return the record ``key`` of the table ``name``.
 
-    Raises ``ToolFailure`` if there is no such record; its message calls the record ``what``.
+    Raises ``ToolFailure`` if there is no such record. ``what`` names the kind of record in the message, such as
+    "ticket".
     """
     record = world[name].get(key.strip())
     if record is None:
