@@ -2,12 +2,10 @@
 
     python -m tests.benchmarks.kill_phases [--phases generate,verify,…] [--trials 12] [--prompts 48] [--seed 0]
 
-The progress of a phase is a count, such as the answers of the server, files, objects or steps. Each trial waits until
-this count reaches a random value and kills the command: with SIGKILL, or in a third of the trials with SIGTERM or
-SIGHUP. Then the same command runs to its end. ``kill_training.py`` does the same with trainings.
-
-A trial succeeds if three conditions are true. The last command ends with exit code 0. The result equals that of an
-uninterrupted command, except for timings. No request was paid for twice, except those that were in flight at a SIGKILL.
+The progress of a phase is a count, such as the answers of the server, files, objects or steps. Each trial kills the
+command when this count reaches a random value: with SIGKILL, or in a third of the trials with SIGTERM or SIGHUP. Then
+the same command runs to its end. A trial succeeds if this command ends with exit code 0, and its result equals that of
+an uninterrupted command, except for timings. Only requests in flight at a SIGKILL may be paid for twice.
 """
 
 from __future__ import annotations
