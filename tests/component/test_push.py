@@ -26,7 +26,7 @@ from tests.hub_double import HubDouble
 from tests.runs import write_run
 
 ROOT = Path(__file__).resolve().parents[2]
-QUERIES = 2_500  # 10,000 candidates
+QUERIES = 300
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +117,10 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
 
 
 def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    queries = 300
+    queries = 100
     with monkeypatch.context() as patch:
         patch.setattr(parquet_files, "FILE_BYTES", 1)
-        patch.setattr(writer, "BUFFERED_RECORDS", 100)
+        patch.setattr(writer, "BUFFERED_RECORDS", 60)
         patch.setattr(writer, "BUFFERED_BYTES", 1)
         run = write_run(tmp_path / "run", queries)
     assert len(parquet_files.table_files(run / "dpo", "train")) > 1
@@ -170,7 +170,7 @@ def test_the_folder_alone(run: Path) -> None:
     text = (folder / "README.md").read_text("utf-8")
     assert DatasetCard(text).data.configs[0]["config_name"] == "dpo"  # type: ignore[index]
     assert "api_key: '***'" in (folder / "config.yaml").read_text()
-    for words in ("pass@k", "best of 4", "DPOTrainer", "sums.jsonl", "MIT", "10,000 answers"):
+    for words in ("pass@k", "best of 4", "DPOTrainer", "sums.jsonl", "MIT", f"{4 * QUERIES:,} answers"):
         assert words in text, words
     for name in ("pass_at_k", "by_index"):
         assert f"(plots/{name}.svg)" in text

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from bestofn.builders.sources.reasoning_gym import INSTRUCTION, ReasoningGym
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.reasoning_gym import ReasoningGymVerifier, answer_of
 from tests.benchmarks.reasoning_gym_tasks import Examined, examine
+from tests.commands import run_here
 
 TASKS = ("leg_counting", "number_sorting", "sudoku")
 
@@ -110,8 +109,7 @@ def test_an_empty_answer_in_tags_is_scored() -> None:
 
 def test_a_build_of_a_task_gives_verdicts(tmp_path: Path) -> None:
     words = "dataset=reasoning_gym dataset.tasks=[leg_counting] dataset.size=2 n=2 provider=scripted sandbox=none"
-    command = [sys.executable, "-m", "bestofn", "build", *words.split(), f"out={tmp_path / 'run'}"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_here(["build", *words.split(), f"out={tmp_path / 'run'}"])
     assert done.returncode == 0, done.stderr
     rows = pq.read_table(tmp_path / "run/candidates/data.parquet").to_pylist()
     assert len(rows) == 4
