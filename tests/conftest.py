@@ -1,4 +1,4 @@
-"""Settings for all tests, and the order of the test files when several processes run them."""
+"""Settings for all tests."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.scheduling import LONGEST_FIRST, FilesByLibrary
 from tests.transports import TRANSPORTS, use_transport
 
 settings.register_profile("bestofn", deadline=None)  # a busy machine is slow; speed is measured in tests/benchmarks
@@ -26,40 +28,15 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each process gets one processor, befo
 MODULES_FROZEN: list[int] = [0]  # numbers of modules when their objects were frozen
 gc.disable()  # collecting the tests creates no garbage; pytest_collection_finish enables it again
 
-LONGEST_FIRST = (  # files of 15 s or more: when one of them comes last, the other processes wait for it
-    "component/test_loop_settings.py",
-    "sandbox/test_isolation.py",
-    "end_to_end/test_server_clients.py",
-    "component/test_ray_executor.py",
-    "end_to_end/test_examples.py",
-    "end_to_end/test_build.py",
-    "component/test_batch_faults.py",
-    "component/test_faults.py",
-    "sandbox/test_javascript_driver.py",
-    "builders/run/test_damaged_files.py",
-    "component/test_push.py",
-    "end_to_end/test_installed.py",
-    "sandbox/test_after_failures.py",
-    "component/test_trainers.py",
-    "builders/test_conf.py",
-    "scripts/test_extending.py",
-    "component/test_batch_mode.py",
-    "sandbox/test_idioms.py",
-    "properties/test_pair_properties.py",
-    "component/test_exports_train.py",
-    "scripts/test_contributing.py",
-    "end_to_end/test_experiments.py",
-    "builders/tables/test_parquet_files.py",
-    "builders/run/test_first_rows.py",
-    "component/test_model_reward.py",
-    "component/test_kill.py",
-    "scripts/test_documentation.py",
-)
-
 
 def pytest_xdist_auto_num_workers() -> int:
     """Return the number of processes for ``-n auto``: two per processor, because tests often wait for a service."""
     return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesByLibrary | None:
+    """Return the scheduler for ``--dist loadfile``. For other distributions, pytest-xdist chooses."""
+    return FilesByLibrary(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,6 +44,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def flush_nothing(descriptor: int) -> None:
+    """Replace ``os.fsync``. It protects against a loss of power, which no test has. A call takes 4 ms on many disks."""
+    os.fstat(descriptor)  # raises OSError for a descriptor that is not open, as ``os.fsync`` does
+
+
+os.fsync = flush_nothing
 
 
 def pytest_collection_finish() -> None:
