@@ -8,27 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import io
 import itertools
 import sys
-import types
-from collections import namedtuple
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
-from bestofn.sandbox.inside import folders
-
-if TYPE_CHECKING:
-    import pathlib
-
-Value = Any
-"""A fixture or parameter of the tests, of any type."""
-
-_Captured = namedtuple("_Captured", "out err")
-
-
-class UnknownFixture(Exception):
-    """A test needs a fixture that neither the tests nor this module define."""
+from bestofn.sandbox.inside.pytest_fixtures import BUILTIN, Request, UnknownFixture, Value
 
 
 class Fixture:
@@ -68,31 +52,6 @@ def is_skip(error: BaseException) -> bool:
     """Return True if ``error`` is the exception that ``pytest.skip`` raises."""
     outcomes: Value = sys.modules.get("_pytest.outcomes")
     return outcomes is not None and type(error) is outcomes.Skipped
-
-
-class _Capture:
-    """The value of the fixture ``capsys``."""
-
-    def __init__(self) -> None:
-        self.streams = io.StringIO(), io.StringIO()
-
-    def readouterr(self) -> _Captured:
-        """Return the text that was printed since the last call: standard output and standard error."""
-        texts = [stream.getvalue() for stream in self.streams]
-        for stream in self.streams:
-            stream.seek(0)
-            stream.truncate()
-        return _Captured(*texts)
-
-
-class _Request:
-    """The argument ``request`` of a fixture function. ``value`` returns a fixture by name."""
-
-    def __init__(self, end: contextlib.ExitStack, value: Callable[[str], Value], param: list[object]) -> None:
-        self.addfinalizer = end.callback
-        self.getfixturevalue = value
-        if param:
-            self.param = param[0]
 
 
 class Fixtures:
@@ -152,7 +111,7 @@ class Fixtures:
             given = {key: value for row in values for key, value in row.items()}
             passed_on = {key: given.pop(key) for key in _indirect(marks) if key in given}
             for chosen in itertools.product(*choices):
-                made = _Made(self, found, {**dict(chosen), **passed_on}, given)
+                made = _Made(self, found, {**dict(chosen), **passed_on}, given, test, instance)
                 with made.end:
                     for name in automatic:
                         made.value(name)
@@ -167,15 +126,22 @@ class Fixtures:
 
 
 class _Made:
-    """The fixtures of one call of a test.
+    """The fixtures of one call of ``test``.
 
     ``chosen`` maps the names of fixtures to their parameters. ``given`` maps the names of the test's parameters to
-    values.
+    values. ``instance`` is the object of a test method.
     """
 
     def __init__(
-        self, fixtures: Fixtures, found: dict[str, Fixture], chosen: dict[str, Value], given: dict[str, Value]
+        self,
+        fixtures: Fixtures,
+        found: dict[str, Fixture],
+        chosen: dict[str, Value],
+        given: dict[str, Value],
+        test: Callable[..., Value],
+        instance: Value,
     ) -> None:
+        self.test, self.instance = test, instance
         self.fixtures, self.found, self.chosen, self.given = fixtures, found, chosen, given
         self.values: dict[str, Value] = {}
         self.end = contextlib.ExitStack()
@@ -191,12 +157,17 @@ class _Made:
             values[name] = self._create(name, end)
         return values[name]
 
+    def _request(self, end: contextlib.ExitStack, param: list[object]) -> Request:
+        return Request(end, self.value, param, self.test, self.instance)
+
     def _create(self, name: str, end: contextlib.ExitStack) -> Value:
+        if name == "request":
+            return self._request(end, [])
         if name not in self.found:
-            if name not in _BUILTIN:
+            if name not in BUILTIN:
                 raise UnknownFixture(f"the tests need the fixture {name!r}, which the sandbox does not have")
-            return end.enter_context(_BUILTIN[name]())
-        request = _Request(end, self.value, [self.chosen[name]] if name in self.chosen else [])
+            return end.enter_context(BUILTIN[name]())
+        request = self._request(end, [self.chosen[name]] if name in self.chosen else [])
         function = self.found[name].function
         needed = [one.name for one in inspect.signature(function).parameters.values() if _is_needed(one)]
         value = function(**{one: request if one == "request" else self.value(one) for one in needed})
@@ -205,112 +176,6 @@ class _Made:
             end.callback(lambda: next(items, None))
             return next(items)
         return self.fixtures.awaited(value, end)
-
-
-@contextlib.contextmanager
-def _capsys() -> Iterator[_Capture]:
-    capture = _Capture()
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = capture.streams
-    try:
-        yield capture
-    finally:
-        sys.stdout, sys.stderr = before
-
-
-@contextlib.contextmanager
-def _caplog() -> Iterator[Value]:
-    import pytest
-    from _pytest.logging import LogCaptureFixture, LogCaptureHandler, caplog_handler_key, catching_logs
-
-    item = types.SimpleNamespace(stash=pytest.Stash())
-    with catching_logs(LogCaptureHandler(), level=0) as handler:
-        item.stash[caplog_handler_key] = handler
-        yield LogCaptureFixture(item, _ispytest=True)  # type: ignore[arg-type]
-
-
-class _Mocker:
-    """The value of the fixture ``mocker`` of the package pytest-mock."""
-
-    def __init__(self, end: contextlib.ExitStack) -> None:
-        from unittest import mock
-
-        self.end, self.mock = end, mock
-        for name in ("Mock", "MagicMock", "AsyncMock", "ANY", "call", "sentinel", "mock_open", "create_autospec"):
-            setattr(self, name, getattr(mock, name))
-        self.patch = self._starting(mock.patch)
-        for name in ("object", "dict", "multiple"):
-            setattr(self.patch, name, self._starting(getattr(mock.patch, name)))
-
-    def _starting(self, patch: Value) -> Value:
-        return lambda *args, **kwargs: self.end.enter_context(patch(*args, **kwargs))
-
-    def spy(self, owner: Value, name: str) -> Value:
-        """Replace a function by a mock that calls the function and records the calls. Return the mock."""
-        return self.patch.object(owner, name, side_effect=getattr(owner, name))  # type: ignore[attr-defined]
-
-    def stub(self, name: str | None = None) -> Value:
-        """Return a mock that accepts any arguments and records its calls."""
-        return self.mock.MagicMock(spec=lambda *args, **kwargs: None, name=name)
-
-
-@contextlib.contextmanager
-def _mocker() -> Iterator[_Mocker]:
-    with contextlib.ExitStack() as end:
-        yield _Mocker(end)
-
-
-@contextlib.contextmanager
-def _monkeypatch() -> Iterator[Value]:
-    import pytest
-
-    patch = pytest.MonkeyPatch()
-    try:
-        yield patch
-    finally:
-        patch.undo()
-
-
-def _new_folder(prefix: str | None = None) -> pathlib.Path:
-    """Return a new temporary folder that the program can use too."""
-    import pathlib  # imported here, because every child would copy the memory of these modules
-    import tempfile
-
-    folders.open_to_all()
-    return pathlib.Path(tempfile.mkdtemp(prefix=prefix))
-
-
-@contextlib.contextmanager
-def _tmp_path() -> Iterator[pathlib.Path]:
-    yield _new_folder()
-
-
-class _Folders:
-    """The value of the fixture ``tmp_path_factory``."""
-
-    def mktemp(self, name: str, numbered: bool = True) -> pathlib.Path:
-        """Create a temporary folder that the program may use, and return its path."""
-        return _new_folder(name)
-
-
-@contextlib.contextmanager
-def _tmpdir() -> Iterator[Value]:
-    from _pytest.compat import legacy_path
-
-    with _tmp_path() as path:
-        yield legacy_path(path)
-
-
-_BUILTIN: dict[str, Callable[[], contextlib.AbstractContextManager[Value]]] = {
-    "caplog": _caplog,
-    "capfd": _capsys,
-    "capsys": _capsys,
-    "mocker": _mocker,
-    "monkeypatch": _monkeypatch,
-    "tmp_path": _tmp_path,
-    "tmp_path_factory": lambda: contextlib.nullcontext(_Folders()),
-    "tmpdir": _tmpdir,
-}
 
 
 def _members(instance: object) -> list[str]:

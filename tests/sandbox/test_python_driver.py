@@ -45,6 +45,20 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
         ),
         "def f(x): return 2 * x",
     ),
+    "members of the fixtures of pytest": (
+        written(
+            "import pytest\n@pytest.fixture\ndef name(request): return request.node.name\n"
+            "def test_upper(name, capsys, request):\n    assert f(name) == 'TEST_UPPER'\n"
+            "    with capsys.disabled(): print('x')\n    assert capsys.readouterr().out == 'said\\n'\n"
+            "    assert request.getfixturevalue('name') == name and getattr(request, 'param', 3) == 3",
+            "import pytest\n@pytest.fixture(scope='class')\ndef made(request): request.cls.made = f('a')\n"
+            "@pytest.mark.usefixtures('made')\nclass TestClass:\n    def test_made(self): assert self.made == 'A'",
+            "import solution\ndef test_spy(mocker):\n    spy = mocker.spy(solution, 'helper')\n    f('a')\n"
+            "    assert spy.call_count == 1 and spy.spy_return == 'A'\n    mocker.resetall()\n"
+            "    assert not spy.called\n    mocker.stopall()\n    assert f('b') == 'B' and not spy.called",
+        ),
+        "def helper(text): return text.upper()\ndef f(text):\n    print('said')\n    return helper(text)",
+    ),
     "a program that reads its source": (
         written({"stdin": "", "stdout": "def f(): pass\n5"}, kind="stdin"),
         "import inspect\ndef f(): pass\nprint(inspect.getsource(f).strip())\nprint(len(open(__file__).readlines()))\n#",
@@ -294,10 +308,18 @@ FORGED: dict[str, tuple[CodeTests, str]] = {
 }
 
 
+UNUSABLE: dict[str, tuple[CodeTests, str]] = {
+    "a member of a fixture that is missing": (
+        written("def test_f(request): assert f(1) == 2 and request.config.rootdir"),
+        "def f(x): return x + 1",
+    ),
+}
+
+
 @pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
 def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
     backend: Any = request.param
-    return verdicts_in(backend, {**HONEST, **FORGED})
+    return verdicts_in(backend, {**HONEST, **FORGED, **UNUSABLE})
 
 
 @pytest.mark.sandbox
@@ -310,3 +332,9 @@ def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
 @pytest.mark.parametrize("name", FORGED)
 def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
     assert verdicts[name].outcome in ("fail", "abstain"), verdicts[name]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_unusable_tests_give_an_error(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "error", verdicts[name]
