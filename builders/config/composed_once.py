@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from bestofn.builders.config.choices import conf_folder, registered_targets, shi
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
+
+_COMPOSING = threading.RLock()  # Hydra keeps its state per process, and builds may start in several threads
 
 
 def composed_once(config_name: str, words: Sequence[str]) -> DictConfig:
@@ -78,9 +81,10 @@ def _composed(config_name: str, words: Sequence[str]) -> DictConfig:
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf_folder()), job_name=config_name, version_base="1.3"):
-        return compose(config_name, overrides=list(words), return_hydra_config=True)
+    with _COMPOSING:
+        GlobalHydra.instance().clear()
+        with initialize_config_dir(str(conf_folder()), job_name=config_name, version_base="1.3"):
+            return compose(config_name, overrides=list(words), return_hydra_config=True)
 
 
 def without_hydra(config: DictConfig) -> DictConfig:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, cast
 
+import hydra
 import pytest
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -55,3 +57,31 @@ def test_a_choice_that_is_registered_again_is_composed_again() -> None:
         "bestofn.reward.length.LengthReward",
         "bestofn.reward.none.NoReward",
     )
+
+
+def test_threads_compose_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hydra raises an error if a thread initializes it while another one composes."""
+    inside, both_started = threading.Event(), threading.Event()
+    compose_with_hydra = hydra.compose
+
+    def slow_compose(*args: Any, **settings: Any) -> DictConfig:
+        inside.set()
+        if threading.current_thread() is first:
+            both_started.wait()
+            second.join(0.2)  # the second thread waits for this one, so it does not end
+        return compose_with_hydra(*args, **settings)
+
+    monkeypatch.setattr(hydra, "compose", slow_compose)
+    composed: list[DictConfig] = []
+    words = [["+added_by_first=1"], ["+added_by_second=1"]]
+    first, second = (
+        threading.Thread(target=lambda word=word: composed.append(composed_once.composed_once("build", word)))
+        for word in words
+    )
+    first.start()
+    inside.wait()
+    second.start()
+    both_started.set()
+    for thread in (first, second):
+        thread.join()
+    assert len(composed) == 2
