@@ -100,10 +100,7 @@ class BatchQueue:
         return await self.wait_for(request.name)
 
     async def wait_for(self, name: str) -> Reply | NoReply:
-        """Wait for the answer to a queued or resumed request, and return it as ``submit`` does.
-
-        If the batch job has no reply, the request is settled.
-        """
+        """Return the answer to a queued or resumed request, as ``submit`` does. Settle a request without a reply."""
         answer = await asyncio.shield(self._requests.get_or_create(name).reply)
         if not isinstance(answer, Reply):
             await self.settle(name)
@@ -385,7 +382,8 @@ class BatchQueue:
             self._ledger.note("requests sent online because of patience_s", len(names))
             price = price_text(self._requests.known(names), relation)
             log.warning(
-                "%s: after %.1f hours, %s. Requests that this run needs are sent online. Cost of all %d: %s.",
+                "%s: after %.1f hours, %s. The requests that this run needs are sent online. "
+                "Cost of all %d requests: %s.",
                 *(self._identity, self._settings.patience_s / 3600, reason, len(names), price),
             )
             self._requests.answer(dict.fromkeys(names, NoReply.LATE))

@@ -101,7 +101,7 @@ def test_a_service_that_takes_no_job_is_left_after_patience_at_a_stated_price(tm
         drawn, totals = draw(tmp_path, chat(server, batching=replace(TERMS, patience_s=0.2)))
     assert all(isinstance(one, Completion) for pair in drawn for one in pair)
     assert (double.online, totals["usd"], states(tmp_path)) == (6, pytest.approx(12.0), [])
-    assert "are sent online. Cost of all 6: about $12.0000 at the full price" in caplog.text
+    assert "are sent online. Cost of all 6 requests: about $12.0000 at the full price" in caplog.text
     assert totals["batch_faults"]["requests sent online because of patience_s"] == 6
 
 
