@@ -267,7 +267,9 @@ def _checked_grammar(schema: JsonObject) -> Node:
     try:
         return schema_grammar(schema)
     except ValueError as error:
-        raise RequestError(f"{error}. Remove it, and check the answers after they are sampled.", status=400) from error
+        raise RequestError(
+            f"{error}. Change the schema. Or leave it out, and check the answers after they are sampled.", status=400
+        ) from error
 
 
 def _call_grammar(tools: Sequence[JsonObject]) -> Node:
