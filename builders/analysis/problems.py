@@ -88,7 +88,8 @@ def missing_reward_share(figures: RunFigures) -> float:
 def remedy_of_missing(figures: RunFigures) -> str:
     """Return what to do to get the missing answers.
 
-    If the service refused all their requests because of the content, the user must regenerate the answers.
+    If the service refused all requests for these answers because of their content, the user must regenerate the
+    answers.
     """
     if set(figures.totals.failures) <= {PermanentRefusal.__name__}:
         return (

@@ -1,4 +1,4 @@
-"""Texts that verifiers write into explanations of verdicts. Other modules find verdicts of a certain kind by them."""
+"""Texts that verifiers write into explanations of verdicts. Other modules find such verdicts by these texts."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _problem(error: Exception) -> tuple[str, str] | None:
 
 
 def _has_number(error: Exception, numbers: Collection[int]) -> bool:
-    """Return whether ``error`` is one of the ``OSError`` numbers. An error of Arrow has it only in its text."""
+    """Return whether ``error`` has one of the error ``numbers``. An error of Arrow has the number only in its text."""
     text = str(error).lower()
     return isinstance(error, OSError) and (
         error.errno in numbers or any(f"errno {number}]" in text for number in numbers)

@@ -31,7 +31,10 @@ NULL_ANSWERS = "recorded answers that are null"
 
 
 class FinishedRun(dict[str, Any]):
-    """The manifest of a finished run. ``figures`` are those of its tables, if they were computed with the tables."""
+    """The manifest of a finished run.
+
+    ``figures`` are the figures of its tables; None if they were not computed while the tables were written.
+    """
 
     figures: RunFigures | None = None
 
