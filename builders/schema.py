@@ -119,7 +119,7 @@ def query_from_row(row: Row) -> Query:
 
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
     """Convert a candidate to an entry of the column ``candidates``."""
-    row = {name: clean(value) for name, value in _fields_of(candidate).items() if name != "usage"}
+    row = {name: clean(getattr(candidate, name)) for name in _field_names(Candidate) if name != "usage"}
     row["usage"] = {name: clean(getattr(candidate.usage, name)) for name in USAGE}
     return row
 
@@ -211,7 +211,11 @@ def clean(value: Any) -> Any:
         return value if value.isascii() else _without_surrogates(value)
     if value is None or kind is bool:
         return value
-    if kind is dict:  # tested first, because the test for Mapping is slow
+    if kind is int:  # the usual types are tested first, because the test for Mapping is slow
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind is dict:
         members = cast("dict[object, object]", value)
         return {_text(key): clean(item) for key, item in members.items()}
     if isinstance(value, Mapping):

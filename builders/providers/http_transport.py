@@ -1,7 +1,8 @@
 """Sends JSON over HTTP for all services, with a connection pool, typed errors, and an optional log.
 
-Every request uses the aiohttp connections of this module. With ``transport=direct``, this module builds the
-requests. With ``transport=sdk``, the SDK of the service builds them (``builders.providers.sdk_transport``).
+With ``transport=direct``, this module builds the requests, and ``builders.providers.http_connections`` sends them. With
+``transport=sdk``, the SDK of the service builds them (``builders.providers.sdk_transport``). A session of aiohttp sends
+the requests of the SDKs, and requests with a special header or URL.
 Measurements: docs/decisions/sdk-transport.md. Nothing is retried here; only ``builders.sampling.limiter`` retries.
 """
 

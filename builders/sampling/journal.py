@@ -86,7 +86,7 @@ class Journal:
         self.claimed_batches: set[str] = set()
         self._spent_usd = 0.0  # by the calls up to ``_last_call``
         self._last_call = 0
-        self._stored: bytearray | None = None  # see ``_may_have``
+        self._stored: bytearray | None = None  # see ``may_have``
 
     def open(self) -> Journal:
         """Open the file for reading. Unless the journal is ``readonly``, create the file if it does not exist."""
@@ -124,7 +124,7 @@ class Journal:
 
     def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, StoredAnswer]:
         """Return the stored answers by sample index. The result leaves out indices without a stored answer."""
-        if not self._may_have(request):
+        if not self.may_have(request):
             return {}
         with journal_errors(self.path):
             rows = self._reader.execute(
@@ -165,7 +165,7 @@ class Journal:
 
     def refusals(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, PermanentRefusal]:
         """Return the stored permanent refusals by sample index. The result leaves out samples without a refusal."""
-        if not self._may_have(request):
+        if not self.may_have(request):
             return {}
         query = "SELECT number, message FROM refusals WHERE request = ? AND attempt = ?"
         refused = dict(self.rows(query, (request, attempt)))
@@ -183,7 +183,7 @@ class Journal:
         message = redacted_text(str(error)).encode("utf-8", "replace").decode()  # without surrogates
         await self.note([(statement, (request, attempt, index, provider, message, time.time())) for index in indices])
 
-    def _may_have(self, request: bytes) -> bool:
+    def may_have(self, request: bytes) -> bool:
         """Return whether the file may contain a row about ``request``.
 
         A false result saves the lookup of a new request, which takes 80 µs because each commit empties SQLite's cache.

@@ -40,7 +40,7 @@ Transaction = Callable[[sqlite3.Connection], T]
 """A function that reads and changes the file. It is called again if its first transaction was rolled back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """One reply with its request, and the sample index of each choice in the reply.
 
@@ -85,7 +85,8 @@ class JournalWriter:
         self.failure: JournalError | None = None  # the first write that failed
         self._path = path
         self._loop = loop
-        self._waiting: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
+        self._gathered: list[Write] = []  # in this iteration of the event loop
+        self._waiting: queue.SimpleQueue[list[Write] | None] = queue.SimpleQueue()
         self._connection: sqlite3.Connection | None = None
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
@@ -107,11 +108,20 @@ class JournalWriter:
 
     def _submit(self, what: Entry | tuple[Statement, ...] | Transaction[Any]) -> asyncio.Future[Any]:
         write = Write(what, self._loop.create_future())
-        self._waiting.put(write)
+        if not self._gathered:
+            self._loop.call_soon(self._send_gathered)
+        self._gathered.append(write)
         return write.done
+
+    def _send_gathered(self) -> None:
+        """Give the gathered writes to the thread. To wake the thread takes longer than to gather a write."""
+        if self._gathered:
+            self._waiting.put(self._gathered)
+            self._gathered = []
 
     async def stop(self) -> None:
         """Write everything that is still queued, then end the thread."""
+        self._send_gathered()
         self._waiting.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -119,9 +129,9 @@ class JournalWriter:
         late: list[Write] = []  # the file was locked; these entries are retried once at the end
         running = True
         while running:
-            group = self._next_group()
-            running = None not in group
-            writes = [write for write in group if write is not None]
+            parts = self._next_parts()
+            running = None not in parts
+            writes = [write for part in parts if part is not None for write in part]
             outcomes = self._commit(writes)
             late += [
                 write
@@ -135,13 +145,13 @@ class JournalWriter:
         if self._connection is not None:
             self._connection.close()
 
-    def _next_group(self) -> list[Write | None]:
-        """Wait for at least one write and return all queued writes. If the list contains None, the thread must end."""
-        group = [self._waiting.get()]
+    def _next_parts(self) -> list[list[Write] | None]:
+        """Wait for writes and return all queued ones. If the result contains None, the thread must end."""
+        parts = [self._waiting.get()]
         with contextlib.suppress(queue.Empty):
             while True:
-                group.append(self._waiting.get_nowait())
-        return group
+                parts.append(self._waiting.get_nowait())
+        return parts
 
     def _commit(self, writes: Sequence[Write]) -> list[Any]:
         """Commit ``writes`` as one group; if that fails, commit each write separately.

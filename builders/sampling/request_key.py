@@ -17,7 +17,8 @@ from bestofn.builders.records import Request, Sampling
 from bestofn.builders.redaction.key_shapes import masked_keys
 from bestofn.builders.redaction.names import is_secret_setting
 
-DEFAULTS = Sampling()
+DEFAULTS = {field.name: getattr(Sampling(), field.name) for field in fields(Sampling) if field.name != "extra"}
+"""Setting -> its default value."""
 
 
 def request_key(identity: str, body: bytes) -> bytes:
@@ -33,12 +34,9 @@ def request_body(request: Request) -> bytes:
     completion depends on their original order. So if this order is not alphabetical, the body also contains the
     property names in their original order.
     """
-    sampling = {
-        field.name: value
-        for field in fields(Sampling)
-        if field.name != "extra" and (value := getattr(request.sampling, field.name)) != getattr(DEFAULTS, field.name)
-    }
-    if extra := without_secrets(request.sampling.extra):
+    given = request.sampling
+    sampling = {name: value for name, default in DEFAULTS.items() if (value := getattr(given, name)) != default}
+    if extra := without_secrets(given.extra):
         sampling["extra"] = extra
     body: dict[str, object] = {"messages": request.messages, "sampling": sampling}
     if request.tools:

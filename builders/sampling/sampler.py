@@ -105,7 +105,10 @@ class JournaledSampler(ProviderAttributes):
             self._is_checked = True
         requests = self._requests_for(missing, key, attempt, request, body)
         try:
-            await asyncio.gather(*(asyncio.shield(in_flight.task) for in_flight in requests))
+            if len(requests) == 1:
+                await asyncio.shield(requests[0].task)
+            else:
+                await asyncio.gather(*(asyncio.shield(in_flight.task) for in_flight in requests))
         except BaseException:  # this caller was cancelled, or an error stops the run
             for in_flight in requests:
                 in_flight.leave()
@@ -117,6 +120,8 @@ class JournaledSampler(ProviderAttributes):
 
     def _journaled(self, key: bytes, indices: Sequence[int], attempt: int) -> dict[int, Answer]:
         """Return the completions and the permanent refusals of ``indices`` that are in the journal."""
+        if not self._journal.may_have(key):
+            return {}
         answers: dict[int, Answer] = {**self._replies.replay(self._journal.find(key, attempt, indices))}
         self._ledger.count("replayed", len(answers))
         missing = [index for index in indices if index not in answers]

@@ -1,7 +1,7 @@
 import asyncio
 import gc
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from unittest import mock
 
 import pytest
@@ -25,6 +25,7 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import entries
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
+from bestofn.builders.sampling.reply import _shared
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.sampling.samples import chunks
 
@@ -52,6 +53,17 @@ def use(tmp_path, provider, work, **ledger):
 
 def texts(answers) -> list[str]:
     return [answer.text for answer in answers]
+
+
+def test_a_paid_completion_keeps_all_fields_of_the_parsed_one() -> None:
+    parsed = Completion(
+        {"role": "assistant", "content": "2"}, "m", "length", "1 + 1", Usage(1, 2), 6.0, -0.5, "id", {"a": 1}
+    )
+    paid = _shared(parsed, 0.9, 3, 5.0)
+    assert paid == replace(parsed, seconds=2.0, cost_usd=0.9 / 3)
+    assert paid.at == 5.0
+    unset = Completion({}, "")
+    assert all(getattr(parsed, each.name) != getattr(unset, each.name) for each in fields(parsed)[:9])
 
 
 def test_each_sample_has_a_seed_of_its_own_however_it_is_asked(tmp_path) -> None:
