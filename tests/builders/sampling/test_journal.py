@@ -293,7 +293,7 @@ def test_a_lock_is_waited_for_and_loses_nothing(locked, caplog) -> None:
     path, other = locked
 
     async def use() -> None:
-        async with Journal(path) as journal, asyncio.timeout(10):
+        async with Journal(path) as journal, asyncio.timeout(60):
             await journal.add(entry(b"first"))
             other.execute("BEGIN IMMEDIATE")
             adds = asyncio.gather(*(journal.add(entry(b"%d" % number)) for number in range(20)))

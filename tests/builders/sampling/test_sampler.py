@@ -51,6 +51,12 @@ def use(tmp_path, provider, work, **ledger):
     return asyncio.run(run())
 
 
+async def sent(provider: Scripted) -> None:
+    """Wait until the first request is in flight. A fixed pause would be too short or too long on a busy machine."""
+    while not provider.requests:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
 def texts(answers) -> list[str]:
     return [answer.text for answer in answers]
 
@@ -207,7 +213,7 @@ def test_who_waits_may_go_away_and_the_answer_is_kept(tmp_path) -> None:
 
     async def leave(draws, book):
         impatient = asyncio.create_task(draws.draw(ASK, range(4)))
-        await asyncio.sleep(0.03)  # the request is under way
+        await sent(provider)
         impatient.cancel()
         with pytest.raises(asyncio.CancelledError):
             await impatient
@@ -226,7 +232,7 @@ def test_what_was_not_sent_is_called_off_with_who_wanted_it(tmp_path) -> None:
     async def leave(draws, book):
         asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(10)]
         waiting = [asyncio.create_task(draws.draw(ask)) for ask in asks]
-        await asyncio.sleep(0.02)
+        await sent(provider)
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
@@ -240,7 +246,7 @@ def test_one_who_goes_away_takes_nothing_from_the_others(tmp_path) -> None:
 
     async def two(draws, book):
         one, other = (asyncio.create_task(draws.draw(ASK, range(2))) for _ in range(2))
-        await asyncio.sleep(0.01)
+        await sent(provider)
         one.cancel()
         return await other
 
@@ -285,7 +291,7 @@ def test_what_fails_when_nobody_waits_any_more_is_no_complaint_of_the_event_loop
     async def leave(draws, book):
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["message"]))
         waiting = asyncio.create_task(draws.draw(ASK))
-        await asyncio.sleep(0.02)
+        await sent(provider)
         waiting.cancel()
         del waiting
         await asyncio.sleep(0.1)
@@ -297,7 +303,7 @@ def test_what_fails_when_nobody_waits_any_more_is_no_complaint_of_the_event_loop
 
 
 def test_samplers_of_one_run_share_the_time_that_a_stop_may_take(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("bestofn.builders.sampling.sampler.GRACE_S", 0.3)
+    monkeypatch.setattr("bestofn.builders.sampling.sampler.GRACE_S", 1.0)
     provider = Scripted(told_by_seed, latency_s=60.0)
     waited = []
 
@@ -313,7 +319,8 @@ def test_samplers_of_one_run_share_the_time_that_a_stop_may_take(tmp_path, monke
         async with journal, samplers[0], samplers[1]:
             asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(2)]
             tasks = [asyncio.create_task(draws.draw(ask)) for draws, ask in zip(samplers, asks, strict=True)]
-            await asyncio.sleep(0.05)
+            while len(provider.requests) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0)
             for task in tasks:
                 task.cancel()
             monkeypatch.setattr("bestofn.builders.sampling.sampler.asyncio.wait", noted)
