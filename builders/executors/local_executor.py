@@ -20,10 +20,11 @@ STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to st
 
 
 class LocalExecutor:
-    """Runs up to ``shards_in_flight`` shards at once, with one thread per shard. All coroutines share one event loop.
+    """Samples up to ``shards_in_flight`` shards at once, one thread per shard. All coroutines share one event loop.
 
-    ``shards_in_flight`` limits the memory use. The first error that stops the run cancels all shards. Every reply is in
-    the journal, so the same command can resume the run.
+    As many further shards may be in the second process, or wait for it. ``shards_in_flight`` limits the memory use. The
+    first error that stops the run cancels all shards. Every reply is in the journal, so the same command can resume the
+    run.
     """
 
     name = "local"
@@ -45,17 +46,28 @@ class LocalExecutor:
         """Run all shards and return their Parquet parts in order."""
         parts: dict[int, Path] = {}
         in_flight: dict[Future[Path], int] = {}
-        pool = ThreadPoolExecutor(self.shards_in_flight, thread_name_prefix="shard")
+        sampled: dict[int, Future[Any]] = {}  # by shard in flight; done once its candidates are sampled
+        pool = ThreadPoolExecutor(2 * self.shards_in_flight, thread_name_prefix="shard")
 
         def wait_for_one() -> None:
-            for future in wait(in_flight, return_when=FIRST_COMPLETED).done:
-                parts[in_flight.pop(future)] = future.result()
+            is_full = len(in_flight) >= 2 * self.shards_in_flight
+            sampling = [] if is_full else [future for future in sampled.values() if not future.done()]
+            wait([*in_flight, *sampling], return_when=FIRST_COMPLETED)
+            for future in [future for future in in_flight if future.done()]:
+                number = in_flight.pop(future)
+                del sampled[number]
+                parts[number] = future.result()
+
+        def may_start() -> bool:
+            sampling = sum(not future.done() for future in sampled.values())
+            return sampling < self.shards_in_flight and len(in_flight) < 2 * self.shards_in_flight
 
         try:
             for number, queries in checked_shards(run):
-                while len(in_flight) >= self.shards_in_flight:
+                while not may_start():
                     wait_for_one()
-                in_flight[pool.submit(run_shard, run, number, queries)] = number
+                sampled[number] = Future()
+                in_flight[pool.submit(run_shard, run, number, queries, sampled[number])] = number
                 wait([run.opened, *in_flight], timeout=FIRST_REQUEST_S, return_when=FIRST_COMPLETED)
             while in_flight:
                 wait_for_one()

@@ -340,9 +340,10 @@ def skipped_rows(source: Source) -> dict[str, int]:
 
 
 @limits_as_machine_error()
-def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
+def run_shard(run: Run, number: int, queries: Sequence[Query], sampled: Future[Any] | None = None) -> Path:
     """Run all stages over ``queries``, write the shard's Parquet part and marker, and return the path of the part.
 
+    ``sampled`` gets its result when the candidates are sampled and the second process runs the other stages.
     A shard that is already complete with the same fingerprint is not run again. Stage results in the cache are reused.
     Raises ``MachineError`` if the disk is full or read-only.
     """
@@ -356,7 +357,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
     run.open(in_background=True)
     run.check_stages(rows)
     started = time.monotonic()
-    failed = _write_part(run, number, queries, rows, fingerprints)
+    failed = _write_part(run, Shard(number, rows, fingerprints), queries, sampled or Future())
     log.info(
         "Shard %d: %d queries in %.1f s. Failures: %s.",
         number,
@@ -375,19 +376,20 @@ def _note_complete(run: Run, number: int) -> None:
         run.second.complete(number)
 
 
-def _write_part(run: Run, number: int, queries: Sequence[Query], rows: Sequence[Row], names: Sequence[str]) -> Failures:
-    """Run the stages over ``rows`` and write the part of shard ``number``. Returns the failures by stage.
+def _write_part(run: Run, shard: Shard, queries: Sequence[Query], sampled: Future[Any]) -> Failures:
+    """Run the stages over ``shard``, whose queries are ``queries``, and write its part. Returns the failures by stage.
 
-    ``names`` are the fingerprints of the stages.
+    For ``sampled`` see ``run_shard``.
     """
     writer = PartWriter(run.out, run.stage_list, run.loop, run.progress.count_row)
     if run.second is None:
-        return writer.write(number, rows, names)
-    run.second.expect(len(rows), run.loop)
-    writer.run_first_stage(number, rows, names)
+        return writer.write(*shard)
+    run.second.expect(len(shard.rows), run.loop, run.table_settings)
+    writer.run_first_stage(*shard)
     if not run.second.takes(queries):
-        return writer.write(number, rows, names)
-    written = run.loop.run(run.second.write(Shard(number, rows, names), run.table_settings))
+        return writer.write(*shard)
+    sampled.set_result(None)
+    written = run.loop.run(run.second.write(shard, run.table_settings))
     run.progress.add(written.rows, written.outcomes)
     return written.failed
 

@@ -132,12 +132,15 @@ class SecondProcess:
     async def __aexit__(self, *exc: object) -> None:
         await self._pool.__aexit__(*exc)
 
-    def expect(self, queries: int, loop: Loop) -> None:
-        """Count queries whose sampling starts now. At ``LEAST_QUERIES``, the process starts in ``loop``."""
+    def expect(self, queries: int, loop: Loop, settings: TableSettings) -> None:
+        """Count queries whose sampling starts now. At ``LEAST_QUERIES``, the process starts in ``loop``.
+
+        ``settings`` are those of the published tables.
+        """
         with self._lock:
             before, self._expected = self._expected, self._expected + queries
         if before < LEAST_QUERIES <= self._expected:
-            loop.submit(self._pool.call(_open_stages, self._later, timeout_s=NO_LIMIT_S))
+            loop.submit(self._pool.call(_open, self._out, self._later, settings, timeout_s=NO_LIMIT_S))
 
     def takes(self, queries: Collection[Query]) -> bool:
         """Return whether the process has started, and can verify the answers to ``queries``."""
@@ -244,8 +247,10 @@ def _views(out: str, settings: TableSettings) -> LandingViews:
     return LandingViews(Path(out), settings)
 
 
-def _open_stages(later: str) -> None:
+def _open(out: str, later: str, settings: TableSettings) -> None:
+    """Create the stages and the tables before the first shard is sampled."""
     _stages(later)
+    _views(out, settings)
 
 
 @functools.cache
