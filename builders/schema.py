@@ -203,8 +203,8 @@ def _records(row: Row, column: str, from_row: Callable[[Row], RecordT]) -> list[
 def clean(value: Any) -> Any:
     """Convert ``value`` to plain data that Arrow and JSON can hold.
 
-    Tuples and sets become lists. Integers beyond 64 bits become text, NaN and infinities None, and lone surrogates "?".
-    NumPy and torch scalars become Python numbers. Values of other types become text.
+    Tuples and sets become lists. Integers beyond 64 bits become text. NaN and infinities become None. Lone surrogates
+    become "?". NumPy and torch scalars become Python numbers. Values of other types become text.
     """
     kind = cast("type[object]", type(value))
     if kind is str:

@@ -55,7 +55,7 @@ class ListwiseReward:
         self.list_size, self.finals, self.seed, self.max_tokens = list_size, finals, seed, max_tokens
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
-        """Return the planned calls: one per list, and ``finals`` for the final."""
+        """Return the planned calls: one per list of each round, and ``finals`` that compare the best candidates."""
         rounds = planned_rounds(candidates, self.list_size)
         final = self.finals if candidates > 1 else 0
         lists = -(-candidates // self.list_size)

@@ -30,7 +30,7 @@ async def finalists(
 
 
 def split(items: Sequence[int], size: int, seed: str) -> list[list[int]]:
-    """Shuffle ``items`` and split them into as few lists of at most ``size`` as possible, of nearly equal length."""
+    """Shuffle ``items`` and split them into lists of nearly equal length. A list has at most ``size`` items."""
     order = list(items)
     random.Random(seed).shuffle(order)
     count = -(-len(order) // size)

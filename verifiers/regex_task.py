@@ -66,7 +66,7 @@ class RegexVerifier:
         return calibrated(Verdict(outcome, 0.0, rule, self.name, detail, seconds))
 
     async def _doubt(self, workers: Workers, text: str, check: dict[str, Any]) -> str:
-        """Return why the last pattern may not be the intended answer; "" if there is no doubt."""
+        """Return why the last pattern in ``text`` may not be the intended answer; "" if there is no doubt."""
         if _is_within_code_or_prose(text):
             return "unread: the pattern is not marked in the answer"
         others = _earlier_patterns(text)

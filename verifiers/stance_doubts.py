@@ -37,11 +37,11 @@ _FIGURE = regex(r"\d+(?:[.,]\d+)*")
 
 
 def notices_nothing(answer: str, question: str, *, stated: bool) -> bool:
-    """Return whether ``answer`` gives a result and no sign that it noticed the flaw of a malformed question.
+    """Return whether ``answer`` gives a result and does not say that the question is flawed.
 
-    ``stated`` is true if ``stance`` has found a stated result. Then only words of other languages count as doubts,
-    because ``stance`` has checked the English phrases. Otherwise words of all languages count as doubts, and a number
-    is a result only if the question does not contain it.
+    ``stated`` is true if ``stance`` has found a result. ``stance`` has then searched for English words of doubt, so
+    only other languages are searched here. If ``stated`` is false, all languages are searched, and a number is a result
+    only if the question does not contain it.
     """
     if _FOREIGN.search(answer) or (not stated and _OWN.search(answer)):
         return False

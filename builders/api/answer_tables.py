@@ -369,7 +369,7 @@ def _opened_source(path: Path) -> Iterator[Batch]:
 
 
 def _metadata(schema: Batch, several: bool) -> dict[bytes, bytes]:
-    """Return the metadata of ``schema`` with the types of the verdict columns, in the form of ``datasets``.
+    """Return the metadata of ``schema`` with the types of the verdict columns, in the format of ``datasets``.
 
     ``several``: each row has a list of verdicts.
     """

@@ -89,7 +89,7 @@ def answer_columns(columns: Sequence[str], given: Mapping[str, str | None]) -> A
 
 
 def _reference(columns: Sequence[str], given: str | None) -> tuple[str, str]:
-    """Return the name of the reference column, and the kind of reference that this name shows."""
+    """Return the name of the reference column, and the kind of reference that this name implies."""
     for part, kind in KINDS.items():
         name = given or _first(USUAL_NAMES[part], columns)
         if name and name in USUAL_NAMES[part]:

@@ -178,7 +178,7 @@ def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:
 def _yaml_settings(text: str, command: Command) -> str:
     """Return only the settings of the YAML text.
 
-    The top comment, the defaults list, Hydra's section and the keys of positional words are omitted.
+    The top comment, the defaults list, Hydra's section and the settings that are positional arguments are omitted.
     """
     body = text.removeprefix(_head(text))
     for name in ("defaults", "hydra", *(positional.key for positional in command.positionals if positional.key)):

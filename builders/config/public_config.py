@@ -42,7 +42,7 @@ def redact_sweep_file() -> None:
 
 
 def public_yaml(text: str) -> str:
-    """Return a configuration of Hydra as YAML without credentials. Comments at its beginning are kept."""
+    """Return the YAML of a composed configuration without credentials. Comments at its beginning are kept."""
     import yaml
 
     document = yaml.safe_load(text)

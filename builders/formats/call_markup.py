@@ -89,8 +89,8 @@ def marked_calls(text: str, declared: Declared, plain: PlainCalls) -> Marked:
 class _Reader:
     """Parses the calls of one text, and stores the position of the next occurrence of each end mark.
 
-    Each method for one form returns (calls, position after the form). The calls are None if the content cannot be
-    parsed.
+    There is one method per markup format. It returns (calls, position after the markup). The calls are None if the
+    content cannot be parsed.
     """
 
     def __init__(self, text: str, declared: Declared, plain: PlainCalls) -> None:

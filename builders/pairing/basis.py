@@ -60,7 +60,7 @@ def is_valid_pair(chosen: Judged, rejected: Judged, basis: Basis) -> bool:
 
 
 def basis_of_pair(chosen: Outcome, rejected: Outcome, basis: Basis) -> Basis:
-    """Return the basis of one pair: ``verdicts`` if its verdicts decide it, otherwise the basis of its pairing."""
+    """Return ``verdicts`` if a pass is preferred to a fail; otherwise ``basis``, the basis of the pairing."""
     return VERIFIED if (chosen, rejected) == ("pass", "fail") else basis
 
 

@@ -64,7 +64,7 @@ def teachable(judged: Judged, rules: PairRules) -> bool:
     """Return whether a candidate may be used for training: it has content, and ``rules`` accept how it was generated.
 
     Every tool call must be readable, because the tables store parsed arguments. The last turn must not be empty. The
-    outcome of the verdict, ``models`` and the limits on pairs are not checked.
+    outcome of the verdict, ``rules.models`` and the limits on pairs are not checked.
     """
     candidate = judged.candidate
     return (

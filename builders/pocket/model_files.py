@@ -1,6 +1,6 @@
 """Checks that a folder has a model, and computes the digest of its files.
 
-Results and trainings store the digest, so that replaced weights are noticed.
+Cached results and training runs store the digest, so that replaced weights are detected.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def remember_config(config: object) -> None:
 
 
 def remember_environment() -> None:
-    """Store the credentials in the environment of this process, such as ``OPENAI_API_KEY``, with ``remember``."""
+    """Call ``remember`` with all credentials that environment variables such as ``OPENAI_API_KEY`` contain."""
     named = (value for name, value in os.environ.items() if is_secret_setting(name) and name not in _NO_CREDENTIALS)
     remember(named)
 

@@ -1,4 +1,4 @@
-"""URLs of services: the credentials in them, their parts, and the form that names a server in a journal key."""
+"""Removes credentials from URLs, splits URLs, and normalises the URL that identifies a server in a journal key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the HTML report of a run: one self-contained page with the figures and a browser of the queries.
+"""Builds the HTML report of a run: one self-contained page with the figures and a searchable list of the queries.
 
 ``bestofn report`` writes the page. The page needs no network. Its content security policy allows only its own script.
 Text that a model wrote is escaped (``report.query_html``, ``report.safe_markdown``).

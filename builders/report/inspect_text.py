@@ -37,7 +37,7 @@ def print_run(run: RunJson) -> None:
 
 
 def print_runs(runs: Sequence[RunJson]) -> None:
-    """Print one row per run and, if there are several splits, the share of verified candidates by split."""
+    """Print one row per run. If there are several splits, also print the share of candidates that pass, per split."""
     runs = escaped_value(list(runs))
     output = console()
     print_table(_runs(runs))

@@ -28,9 +28,10 @@ from bestofn.builders.tables.shards import nested
 class LiveState(TypedDict):
     """The state that the page requests every few seconds.
 
-    ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again. The
-    queries are divided into ``parts`` parts. ``ended`` is true if the server is about to end. ``facts``, ``summary``
-    and ``details`` are safe HTML. These three are empty if the page already shows this ``version``.
+    ``generation`` changes if loaded queries of the page may be outdated; the page then loads all queries again.
+    ``parts`` is the number of parts in which the page loads the queries. ``ended`` is true if the server is about to
+    end. ``facts``, ``summary`` and ``details`` are safe HTML. They are empty if the
+    page already shows the state with this ``version``.
     """
 
     generation: int

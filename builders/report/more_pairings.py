@@ -54,7 +54,7 @@ def _write_pairing(run: Run, folder: Path, described: JsonObject) -> list[Path]:
 
 
 def _paired(run: Run, parts: Sequence[Path]) -> Iterator[Row]:
-    """Yield the nested rows of ``parts`` with the pairs of ``run``'s pairing."""
+    """Yield one row per query of ``parts``, with its candidates and the pairs that the pairing of ``run`` makes."""
     [pairs] = [stage for stage in run.stage_list if isinstance(stage, MakePairs)]
     with asyncio.Runner() as runner:
         for row in shards.nested(parts):

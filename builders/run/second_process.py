@@ -191,7 +191,7 @@ class SecondProcess:
 
 
 class _Sampled:
-    """The stage ``generate`` in the second process, whose result is in the cache. Calling it is an error."""
+    """Replaces the stage ``generate`` in the second process. Its result is read from the cache; a call is an error."""
 
     name = Generate.name
 

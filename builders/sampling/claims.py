@@ -55,7 +55,7 @@ class SharedBudget(Protocol):
     usd_aside: float
 
     def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
-        """Record the cost ``usd`` of all replies in the journal, and the dollars that other processes have reserved."""
+        """Set ``usd``, the cost of all replies in the journal, and the dollars that other processes have reserved."""
         ...
 
 

@@ -136,8 +136,8 @@ def resampled_means(
 ) -> Floats:
     """Resample the rows of ``table`` with replacement and return the column means (resamples × columns).
 
-    ``counts`` is the number of times that each row occurs; None means once. Rows that are equal to 12 decimals become
-    one unit, and the units are sorted. So the order of the rows does not change the result. A repeated row gives the
+    ``counts`` is the number of times that each row occurs; None means once. Rows that agree to 12 decimals become one
+    unit, and the units are sorted. So the order of the rows does not change the result. A repeated row gives the
     same result as one row with a count. A million queries with few distinct rows need only a small table.
 
     If there are more than ``MOST_UNITS`` distinct rows, they are assigned at random to ``MOST_UNITS`` groups, and the

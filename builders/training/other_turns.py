@@ -35,7 +35,7 @@ Collator = Callable[[Sequence[JsonObject]], JsonObject]
 
 
 class Tokenizer(Protocol):
-    """The part of a tokenizer of transformers that writes dialogues as tokens."""
+    """The methods of a ``transformers`` tokenizer that convert a dialogue to tokens."""
 
     def apply_chat_template(
         self, conversation: list[JsonObject], *, tools: object, add_generation_prompt: bool, return_dict: bool
@@ -50,10 +50,10 @@ def roles_in(rows: Dataset) -> set[str]:
 
 
 def sft_arguments(rows: Dataset, arguments: JsonObject, tokenizer: PreTrainedTokenizerBase) -> JsonObject:
-    """Return TRL's argument ``assistant_only_loss`` if completions have turns of users or tools; otherwise {}.
+    """Return TRL's argument ``assistant_only_loss`` if completions contain user or tool turns; otherwise {}.
 
-    Raises ``ConfigError`` if there are turns of users and the chat template does not mark the assistant's tokens. If
-    there are only turns of tools, a warning is logged instead.
+    If the chat template does not mark the assistant's tokens, user turns raise ``ConfigError``. Tool turns alone log a
+    warning, and {} is returned.
     """
     roles = roles_in(rows)
     if not roles or "assistant_only_loss" in arguments:

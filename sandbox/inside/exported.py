@@ -282,7 +282,7 @@ class Exported:
         }
 
     def _annotations(self, kind: type) -> plain.Form:
-        """Return the form of a class's annotations, for ``typing.get_type_hints``; None if there are none."""
+        """Return a class's annotations as a ``plain.Form``, for ``typing.get_type_hints``; None if it has none."""
         try:
             items = (vars(kind).get("__annotations__") or {}).items()
             forms = [[str(name), descriptions.annotation_form(value)] for name, value in items]

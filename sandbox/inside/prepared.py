@@ -42,7 +42,7 @@ class Prepared:
         self._is_possible = True
 
     def update(self, memory_mb: int, run: Run) -> None:
-        """Prepare the file if enough programs had the limit ``memory_mb``. Call this method after each program."""
+        """Count a program with the limit ``memory_mb``, and prepare the file after ``_RUNS_BEFORE`` of them."""
         if memory_mb != self._memory_mb:
             self._forget()
             self._memory_mb, self._runs = memory_mb, 0

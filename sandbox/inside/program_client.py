@@ -111,8 +111,8 @@ class ProgramClient:
     def names(self, wanted: list[str]) -> dict[str, Any]:
         """Return a proxy for each name in ``wanted`` that the program defines.
 
-        Raises ``ProgramGone`` if the program sends no reply or a malformed one, and ``Refused`` if a name is a class of
-        all errors.
+        Raises ``ProgramGone`` if the program sends no reply or a malformed one, and ``Refused`` if a name is a class
+        that every error is an instance of.
         """
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):

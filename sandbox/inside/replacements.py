@@ -1,4 +1,4 @@
-"""Repeats in the program what the tests replace with ``mock.patch``, ``monkeypatch`` or an assignment.
+"""Applies replacements by ``mock.patch``, ``monkeypatch`` or an assignment in the tests to the program as well.
 
 In the driver, ``Watched`` finds the members of library modules that the tests have replaced. In the program,
 ``Replaced`` sets the same members.

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.verify_tables [--rows 100000] [--form parquet|jsonl] [--rounds 2]
     python -m tests.benchmarks.verify_tables --kill --rows 100000     # kill -9 in the middle, then the same command
 
-Each run is a new process. It prints the time of one and of two workers, their ratio, CPU and the peak memory of the
-command and of its largest worker. The memory must not grow with the rows. With ``--kill`` the second run must verify
+Each run is a new process. The benchmark prints the time with one and with two workers, their ratio, the CPU time, and
+the peak memory of the command and of its largest worker. The memory must not grow with the rows. With ``--kill`` the second run must verify
 only the parts that were not finished.
 """
 

@@ -51,7 +51,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let servers end without waiting for the page."""
+    """Let servers end without waiting for the last request of the page."""
     monkeypatch.setattr(live_server, "LAST_LOOK_S", 0.0)
 
 

@@ -69,7 +69,7 @@ def edits() -> dict[str, str]:
 
 
 def for_other_programs() -> list[str]:
-    """Return the beginnings of the documented commands that do not run bestofn."""
+    """Return the first words of documented commands that do not run bestofn, such as "pip install"."""
     return [
         word.partition("…")[0] for row in table("Commands that are not for bestofn") for word in CELL.findall(row[0])
     ]

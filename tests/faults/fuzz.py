@@ -78,7 +78,7 @@ def changed_replies(draw: st.DrawFn, good: Json) -> bytes:
 
 @st.composite
 def damaged_bytes(draw: st.DrawFn, good: bytes) -> bytes:
-    """Draw a good reply in which a range of bytes is replaced."""
+    """Draw a damaged copy of the reply ``good``: a range of its bytes is replaced."""
     start = draw(st.integers(0, len(good)))
     end = draw(st.integers(start, len(good)))
     return good[:start] + draw(st.binary(max_size=20)) + good[end:]

@@ -28,7 +28,7 @@ _OF_OPTIONS = regex(r"^\W*(?:(?:[Bb]oth|[Ee]ither)\s+)?\(?[A-Z]\)?\s*(?:,|and|&|
 class Finding:
     """The result of a comparison. ``method`` is the rule that decided.
 
-    ``extraction`` is the place of the answer in the text.
+    ``extraction`` names where the answer was found, for example "last line".
     """
 
     outcome: Outcome

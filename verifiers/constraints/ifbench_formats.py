@@ -192,9 +192,9 @@ def repeat_sentence(text: str) -> str:
 
 @constraint("repeat:repeat_span")
 def repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> str:
-    """Return "" if the response is a part of the request; otherwise the problem. Case is ignored.
+    """Return "" if the response repeats a part of ``prompt_to_repeat``; otherwise the problem. Case is ignored.
 
-    The part begins with the character ``n_start`` of the request and ends with the character ``n_end``.
+    The part begins with the character ``n_start`` and ends with the character ``n_end``.
     """
     span = prompt_to_repeat[n_start : n_end + 1].strip()
     return unless(text.strip().lower() == span.lower(), f"the response is not {span!r:.200}")

@@ -36,7 +36,7 @@ CASES: dict[str, Callable[[str], bool]] = {
 
 
 def _count(unit: str, count: Callable[[str], int]) -> None:
-    """Register the constraint ``unit``, which bounds a count."""
+    """Register the constraint ``unit``. It sets a minimum and a maximum for ``count(response)``."""
 
     @constraint(unit)
     def bounded(

@@ -85,9 +85,9 @@ def _option_value(option: str, answer: str, terms: Terms) -> Match:
 
 
 def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms: Terms) -> Match | None:
-    """Compare a reference value with the option that the letter ``answer`` names;
+    """Compare a reference value with the option that the letter ``answer`` names.
 
-    None if ``listed`` has no such option.
+    Returns None if ``listed`` has no such option.
     """
     given = choices.letter(answer)
     if given is None or _place(given) >= len(listed):

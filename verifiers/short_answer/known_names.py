@@ -28,7 +28,7 @@ def known_names() -> dict[Name, tuple[Name, ...]]:
 
 
 def is_known(reference: Reference) -> bool:
-    """Return whether a reference is the name of a known thing."""
+    """Return whether the table of known names contains ``reference``."""
     return any(spelling in known_names() for spelling in reference.spellings)
 
 

@@ -45,7 +45,7 @@ class Reference:
 
     @property
     def content(self) -> frozenset[str]:
-        """The words of all spellings that are not function words."""
+        """The words of all spellings, without function words."""
         return frozenset(form for spelling in self.spellings for form in spelling if form not in FUNCTION_WORDS)
 
 

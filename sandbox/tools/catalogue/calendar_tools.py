@@ -203,7 +203,7 @@ def business_days(world: World, start: Date, end: Date, country: str | None = No
     """
     first, last = parse_day(start), parse_day(end)
     if not 0 <= (last - first).days <= 4000:
-        raise ToolFailure("invalid", "end must not be before start, and at most 4000 days after it")
+        raise ToolFailure("invalid", "end must be at or after start, and at most 4000 days after start")
     free: dict[date, str] = {}
     if country:
         code = country_named(country).code

@@ -32,7 +32,7 @@ class MathVerify:
     seconds: list[float] = field(default_factory=list)
 
     async def judge(self, name: str, case: Case) -> None:
-        """Verify one answer of the set ``name`` with both verifiers. Store the result of Math-Verify and both times."""
+        """Verify one answer of the set ``name`` with both verifiers. Store the result of Math-Verify and how long each took."""
         if not self.seconds:  # both load libraries at their first answer
             await self.in_process.verify(case.query, case.candidate)
             self._passes(case)

@@ -38,7 +38,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_kept_choice_gives_what_hydra_gives(command: str) -> None:
-    """A configuration from the cache equals Hydra's configuration, also if an earlier copy was changed."""
+    """A configuration from the cache equals Hydra's configuration, also if a caller has changed an earlier copy."""
     name, words = COMMANDS[command]
     overrides = hydra_overrides(words)
     expected = composed_once._composed(name, overrides)

@@ -100,7 +100,7 @@ def test_rules_that_make_no_sense_are_refused(wrong) -> None:
 
 
 def test_estimators_count_only_samples_that_depend_on_no_verdict() -> None:
-    """pass@1 is the true rate, although the mean rate over all samples is far above it if sampling stops at a pass."""
+    """If sampling stops at the first pass, pass@1 is the true rate. The mean over all samples is too high."""
     figures, rng, rates = RunFigures(), random.Random(0), []
     for _ in range(4_000):
         outcomes = list(itertools.islice(outcomes_until_a_pass(rng, 0.3), 16))

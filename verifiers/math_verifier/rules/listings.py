@@ -130,7 +130,7 @@ def _names(items: tuple[Node, ...]) -> dict[Node, Node]:
 def _other_count(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     """Return the match of two collections of different length: ``Different``, or ``Unclear`` in two cases.
 
-    The cases are: an item is not a plain value, or the lists have the same values with repetitions.
+    The cases are: an item is not a plain value, or the collections differ only in how often a value occurs.
     """
     ours, theirs = _members(reference), _members(candidate)
     if not all(_is_plain(item) for item in (*ours, *theirs)):
