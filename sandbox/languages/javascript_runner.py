@@ -14,6 +14,9 @@ function strict(members, name) {
     throw new Unusable(`the sandbox's test runner has no ${name}.${key}`);
   }});
 }
+const HOOKS = {beforeAll: 'beforeAll', beforeEach: 'beforeEach', afterAll: 'afterAll', afterEach: 'afterEach',
+  before: 'beforeAll', after: 'afterAll'};
+const HOOKS_OF_MOCHA = {suiteSetup: 'beforeAll', setup: 'beforeEach', suiteTeardown: 'afterAll', teardown: 'afterEach'};
 function makeRunner() {
   const root = {hooks: {}, parent: null}, tests = [];
   const suites = [root];
@@ -24,8 +27,10 @@ function makeRunner() {
   };
   const each = (define) => (table, ...values) => (name, ...more) => rowsOf(table, values).forEach((row) =>
     define(name, () => bodyOf(more)(...row)));
-  const test = strict(Object.assign((...args) => add(...args), {
-    only: add, concurrent: add, skip() {}, todo() {}, each: each(add)}), 'test');
+  const withEach = (define) => Object.assign((...args) => define(...args), {each: each(define)});
+  const skipped = withEach(() => {});
+  const variants = (define) => ({only: withEach(define), concurrent: withEach(define), skip: skipped});
+  const test = strict(Object.assign(withEach(add), variants(add), {todo() {}}), 'test');
   const group = (...args) => {
     const body = bodyOf(args);
     if (!body) return;
@@ -33,8 +38,7 @@ function makeRunner() {
     suites.push(suite);
     try { body.call(MOCHA); } finally { suite = suite.parent; }
   };
-  const groups = {only: group, concurrent: group, skip() {}, each: each(group)};
-  const describe = strict(Object.assign(group, groups), 'describe');
+  const describe = strict(Object.assign(withEach(group), variants(group)), 'describe');
   const hook = (kind) => (...args) => (suite.hooks[kind] ||= []).push(bodyOf(args));  // mocha's may have a name
   const hooks = (one, kind) => {
     const list = [];
@@ -69,10 +73,11 @@ function makeRunner() {
   const runner = {run, clock, isNode: false, mock: nodeMocks(), turn};
   runner.flush = async () => { for (let count = 0; count < 5; count++) await runner.turn(); };
   const jest = strict({...mocks(), ...timerFunctions(clock, () => runner.flush())}, 'jest');
-  const names = {test, it: test, describe, suite: describe, expect, jest, vi: jest};
-  for (const kind of ['beforeAll', 'beforeEach', 'afterAll', 'afterEach', 'before', 'after']) {
-    names[kind] = hook({before: 'beforeAll', after: 'afterAll'}[kind] || kind);
-  }
+  const names = {test, it: test, specify: test, fit: test, xit: skipped, xtest: skipped, xspecify: skipped, describe,
+    suite: describe, fdescribe: describe, xdescribe: skipped, xcontext: skipped, expect, jest, vi: jest};
+  if (/\bcontext\s*\(\s*['"`]/.test(job.cases.join('\n'))) names.context = describe;
+  const isOfMocha = /\bsuite\s*\(\s*['"`]/.test(job.cases.join('\n'));
+  for (const [name, kind] of Object.entries({...HOOKS, ...(isOfMocha ? HOOKS_OF_MOCHA : {})})) names[name] = hook(kind);
   return Object.assign(runner, {names});
 }
 // Returns the function among the arguments of a test: (name, function), (name, options, function) or (function).

@@ -97,6 +97,27 @@ RIGHT: dict[str, tuple[CodeTests, str]] = {
         ),
         "class Point {} const f = () => ({o: {}, f, p: new Point(), n: 1, s: '', l: []});",
     ),
+    "tests with other names": (
+        written(
+            "context('a', () => { specify('b', () => { expect(f()).toEqual([]); }); fit('c', () => {}); });"
+            "xdescribe('d', () => { throw new Error(); }); xit('e', () => { throw new Error(); });"
+            "test.only.each([[1]])('f', (n) => { expect(n).toBe(1); }); test.skip.each([1])('g', () => f(0)());",
+            language="javascript",
+        ),
+        "const f = () => [];",
+    ),
+    "suites with setup": (
+        written(
+            "let s; suite('s', () => { setup(() => { s = f(); }); teardown(() => { s = null; });"
+            " test('t', () => { require('assert').deepEqual(s, []); }); });",
+            language="javascript",
+        ),
+        "const f = () => [];",
+    ),
+    "programs with names of a runner": (
+        written("assert.strictEqual(context(2), 3); assert.strictEqual(setup(2), 4);", language="javascript"),
+        "const context = (n) => n + 1; const setup = (n) => n + 2;",
+    ),
     "hooks with a name": (
         written(
             "describe('s', function () { let s; before('opens', () => { s = f(); }); beforeEach('adds', () => s.push(1));"
