@@ -61,27 +61,28 @@ def test_a_choice_that_is_registered_again_is_composed_again() -> None:
 
 def test_threads_compose_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hydra raises an error if a thread initializes it while another one composes."""
-    inside, both_started = threading.Event(), threading.Event()
-    compose_with_hydra = hydra.compose
+    first_composes, both_started = threading.Event(), threading.Event()
+    compose_with_hydra, now, most = hydra.compose, [], []
 
-    def slow_compose(*args: Any, **settings: Any) -> DictConfig:
-        inside.set()
-        if threading.current_thread() is first:
+    def counted_compose(*args: Any, **settings: Any) -> DictConfig:
+        now.append(threading.current_thread())
+        most.append(len(now))
+        if now == [first]:
+            first_composes.set()
             both_started.wait()
             second.join(0.2)  # the second thread waits for this one, so it does not end
+        now.remove(threading.current_thread())
         return compose_with_hydra(*args, **settings)
 
-    monkeypatch.setattr(hydra, "compose", slow_compose)
-    composed: list[DictConfig] = []
-    words = [["+added_by_first=1"], ["+added_by_second=1"]]
+    monkeypatch.setattr(hydra, "compose", counted_compose)
     first, second = (
-        threading.Thread(target=lambda word=word: composed.append(composed_once.composed_once("build", word)))
-        for word in words
+        threading.Thread(target=composed_once.composed_once, args=("build", [word]))
+        for word in ("+added_by_first=1", "+added_by_second=1")
     )
     first.start()
-    inside.wait()
+    first_composes.wait()
     second.start()
     both_started.set()
     for thread in (first, second):
         thread.join()
-    assert len(composed) == 2
+    assert most == [1, 1]
