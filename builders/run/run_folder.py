@@ -131,7 +131,12 @@ def store_received_part(out: Path, number: int, content: bytes, marker: str) -> 
 
 
 def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
-    """Delete all parts except ``parts``, and all cache files whose fingerprint is not in the markers of ``parts``."""
+    """Delete all parts except ``parts``, and all cache files whose fingerprint is not in the markers of ``parts``.
+
+    Unfinished files of a killed process are deleted too. The caller holds the lock of the run.
+    """
+    for path in (*out.glob("*.json.*.tmp"), *out.glob(".writable-*")):
+        path.unlink()
     keep = {name for part in parts for name in (part.name, marker_of(part).name)}
     for path in (out / "shards").iterdir():
         if path.name not in keep:

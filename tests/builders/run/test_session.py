@@ -98,6 +98,17 @@ def test_a_wrong_setting_creates_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_unfinished_files_of_a_killed_build_are_deleted_by_the_next_build(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    left = [out / name for name in ("checksums.json.7.tmp", "manifest.json.7.tmp", ".writable-7")]
+    for file in left:
+        file.touch()
+    with OpenAIServer() as server:
+        LocalExecutor().run(config(tmp_path, server), out)
+    assert not [file for file in left if file.exists()]
+
+
 def test_a_flat_file_does_not_replace_the_dataset(tmp_path: Path) -> None:
     data = tmp_path / "sums.jsonl"
     with OpenAIServer() as server:
