@@ -61,7 +61,7 @@ LONGEST_FIRST = (*TRAINING, *OTHERS)
 
 
 class FilesByLibrary(LoadFileScheduling):
-    """Runs each file in one process, and the files of ``TRAINING`` in every second process as long as others are left.
+    """Runs each file in one process, and the files of ``TRAINING`` in every second process while other files are left.
 
     The first test that trains a model needs 9 s of CPU time for imports. This time is spent in half of the processes.
     """

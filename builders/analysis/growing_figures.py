@@ -1,6 +1,6 @@
 """The figures of a run whose tables are being written. The second process of a build computes them.
 
-At the end of the build, the tables are not read again for the headline.
+So the headline of the build needs no second read of the tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bestofn.builders.sources.seen_ids import SeenIds
 
 
 class GrowingFigures:
-    """Adds rows of the published tables to the figures of a run, in the order in which they are written.
+    """Adds rows of the published tables to the figures of a run. Rows are added in the order of writing.
 
     Only the tables ``candidates`` and ``dpo`` are used, as in ``run_figures.figures_of_run``.
     """
@@ -48,7 +48,7 @@ class GrowingFigures:
     def finish(self, run: Path, metadata: Mapping[str, str], counts: Mapping[str, int]) -> RunFigures | None:
         """Return the figures of ``run``; None if the rows of a query are not adjacent.
 
-        ``metadata`` is that of the candidates table, and ``counts`` has the number of rows of each published file.
+        ``metadata`` is the metadata of the candidates table. ``counts`` has the number of rows of each published file.
         """
         self._add(self._groups.finish())
         sides = {name.removeprefix("dpo/"): count for name, count in counts.items() if name.startswith("dpo/")}

@@ -176,13 +176,13 @@ def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
 
 
 class QueryGroups:
-    """Groups the rows of a candidates table, in which the rows of each query are adjacent, by query."""
+    """Groups the rows of a candidates table by query. The rows of each query must be adjacent."""
 
     def __init__(self) -> None:
         self._unfinished: list[TableRow] = []  # rows of the last query; the next rows may continue this query
 
     def add(self, rows: Sequence[TableRow]) -> list[QueryRecord]:
-        """Add the next ``rows``. Return the queries before the last one."""
+        """Add the next ``rows``. Return the complete queries: all queries before the query of the last row."""
         groups = [list(group) for _, group in groupby([*self._unfinished, *rows], attrgetter("query_id"))]
         self._unfinished = groups.pop() if groups else []
         return list(map(record_of_rows, groups))

@@ -18,10 +18,10 @@ abandoned: list[threading.Event] = []  # one event per abandoned call of ``threa
 def exit_process(code: int | str | None) -> NoReturn:
     """End the process with the exit code ``code``: wait for its threads, call the functions of ``atexit``, and end.
 
-    The interpreter is not shut down, because that takes 0.1 s after a build: it deletes every object and module. If an
-    abandoned thread still runs, the process ends immediately, because a thread inside a native library may crash
-    during the functions of ``atexit``. If a profiler or a debugger runs, or a library of ``WITH_OWN_SHUTDOWN`` is
-    imported, this raises ``SystemExit(code)`` instead.
+    The interpreter is not shut down, because the shutdown deletes every object and module, which takes 0.1 s after a
+    build. If an abandoned thread still runs, the process ends immediately, because a thread inside a native library may
+    crash during the functions of ``atexit``. If a profiler or a debugger runs, or a library of ``WITH_OWN_SHUTDOWN`` is
+    imported, this function raises ``SystemExit(code)`` instead.
     """
     if not all(ended.is_set() for ended in abandoned):
         import logging

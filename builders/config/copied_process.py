@@ -1,7 +1,7 @@
 """Composes a configuration in a copy of this process, while this process imports the modules of the command.
 
-To import Hydra and to compose takes as long as all other work before the first request of a build, so two processors do
-it in half the time. This process then does not import Hydra.
+The import of Hydra and the composition take half of the time before the first request of a build. With two processors,
+both halves run at the same time. This process then does not import Hydra.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ Result = TypeVar("Result")
 
 
 def result_of_copy(function: Callable[[], Result | None], modules: Iterable[str]) -> Result | None:
-    """Call ``function`` in a copy of this process, and import ``modules`` in this process until it returns.
+    """Call ``function`` in a copy of this process. Meanwhile, import ``modules`` in this process.
 
     Return the result of ``function``. Raise its ``ConfigError``. Return None if this process must call ``function``
-    itself: if it cannot be copied or has already imported Hydra, or if ``function`` returns None, raises another
-    exception or prints something. A module that is not installed is not imported.
+    itself. This is the case if the process cannot be copied or has already imported Hydra. It is also the case if
+    ``function`` returns None, raises another exception or prints something. A module that is not installed is not
+    imported.
     """
     if "hydra" in sys.modules or not can_fork():
         return None

@@ -42,7 +42,8 @@ def check_new_file(path: Path, setting: str, *, overwrite: bool) -> None:
 def check_earlier_output(path: Path, setting: str, start: bytes, kind: str) -> None:
     """Raise ``ConfigError`` as ``check_output_file`` does, or if ``path`` has content that begins with other bytes.
 
-    An earlier output of the command begins with ``start``. It is ``kind``, for example "a report".
+    An earlier output of the command begins with ``start``. ``kind`` is the name of such an output, for example "a
+    report".
     """
     check_output_file(path, setting)
     if os.path.isfile(path) and path.stat().st_size:
@@ -67,7 +68,7 @@ def check_is_not_input(path: Path, setting: str, inputs: Iterable[str]) -> None:
 
 
 def is_device(path: Path) -> bool:
-    """Return whether ``path`` is a device, a pipe, or an open file such as ``/dev/stdout``. It must not be replaced."""
+    """Return whether ``path`` is a device, a pipe, or an open file such as ``/dev/stdout``. None may be replaced."""
     is_open = str(path).startswith(_OPEN_FILES)
     return os.path.exists(path) and (is_open or not (os.path.isfile(path) or os.path.isdir(path)))
 

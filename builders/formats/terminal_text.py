@@ -111,7 +111,8 @@ def unescaped(stream: TextIO) -> TextIO:
 class TerminalHandler(logging.StreamHandler[TextIO]):
     """Writes log records to the present standard error and escapes control characters.
 
-    A stream that is chosen at the start may be closed later, for example in a notebook or a test.
+    The handler looks up standard error for each record. A stream that was stored earlier may be closed, for example in
+    a notebook or a test.
     """
 
     def __init__(self) -> None:

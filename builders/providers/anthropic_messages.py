@@ -247,7 +247,8 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
 def _blocks(message: Message) -> list[dict[str, object]]:
     """Return the content blocks of ``message``.
 
-    Blocks that the service sent are returned with the ids of the tool calls.
+    If the service sent ``message``, these are the blocks that the service sent. Calls get the current ids of the
+    message's tool calls.
     """
     raw = (message.get("detail") or {}).get("content")
     if raw:

@@ -214,7 +214,8 @@ def _stop(value: JsonObject, calls: bool, refusal: str) -> StopReason:
 def _items(message: Message) -> list[dict[str, object]]:
     """Return the input items of ``message``.
 
-    Items that the service sent are returned with the ids of the tool calls.
+    If the service sent ``message``, these are the items that the service sent. Calls get the current ids of the
+    message's tool calls.
     """
     role = message["role"]
     if role == "tool":

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Landed(NamedTuple):
-    """The number of rows by published table, and the figures of the run; None if only the whole tables give them."""
+    """The number of rows by published table, and the figures of the run.
+
+    ``figures`` is None if the figures can only be computed from the complete tables.
+    """
 
     rows: Mapping[str, int]
     figures: RunFigures | None

@@ -178,7 +178,10 @@ class SecondProcess:
         return await self._call(_finish_views, self._out, settings, parts, described)
 
     async def _call(self, function: Callable[..., Result], *args: object) -> Result:
-        """Return ``function(*args)``, computed in the process. Raises ``MachineError`` if the process ends twice."""
+        """Return ``function(*args)``, computed in the second process.
+
+        Raises ``MachineError`` if the second process ends twice.
+        """
         try:
             return await self._pool.call(function, *args, timeout_s=NO_LIMIT_S)
         except WorkerLost as error:

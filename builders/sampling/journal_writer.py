@@ -114,7 +114,7 @@ class JournalWriter:
         return write.done
 
     def _send_gathered(self) -> None:
-        """Give the gathered writes to the thread. To wake the thread takes longer than to gather a write."""
+        """Give all gathered writes to the thread at once. Waking the thread takes longer than gathering a write."""
         if self._gathered:
             self._waiting.put(self._gathered)
             self._gathered = []

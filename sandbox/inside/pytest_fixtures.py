@@ -26,11 +26,11 @@ _Captured = namedtuple("_Captured", "out err")
 
 
 class UnknownFixture(Exception):
-    """A test needs a fixture, or a member of one, that neither the tests nor this module define."""
+    """A test needs a fixture, or a member of a fixture, that neither the tests nor this module define."""
 
 
 class _Stand:
-    """A fixture of pytest that has only the usual members of pytest's own."""
+    """Replaces a fixture of pytest. It has only the usual members of this fixture."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") or name == "param":  # tests ask with ``getattr(request, "param", default)``
@@ -56,7 +56,7 @@ class _Capsys(_Stand):
 
     @contextlib.contextmanager
     def disabled(self) -> Iterator[None]:
-        """Print to the former streams meanwhile."""
+        """Inside the block, print to the former streams."""
         captured = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = self.before
         try:

@@ -24,7 +24,7 @@ def warn():
 
 
 def printed(lines: str) -> str:
-    """Return what a new process prints that runs ``SCRIPT`` and ``lines``."""
+    """Run ``SCRIPT`` and ``lines`` in a new process, and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT + lines], capture_output=True, text=True, timeout=60, check=True
     )

@@ -77,7 +77,7 @@ class Terms:
         return len(_NUMERAL.findall(self.problem)) > 1
 
     def uses(self, letter: str) -> bool:
-        """Return whether the problem uses ``letter`` as a variable in a formula. Then it is not a unit."""
+        """Return whether the problem uses ``letter`` as a variable in a formula. Then ``letter`` is not a unit."""
         return bool(
             re.search(
                 rf"\$[^$]{{0,200}}(?<![A-Za-z\\{{]){re.escape(letter)}(?![A-Za-z}}])[^$]{{0,200}}\$", self.problem
