@@ -28,8 +28,9 @@ from tests.sandbox.verdicts import TOO_BUSY, TRIES
 pytestmark = pytest.mark.timeout(1200)  # the first test of each backend runs all cases
 
 CASES = Path(__file__).parent / "cases"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # every process of the tests reads these files
 HOST, FORGERS, HONEST = (
-    yaml.safe_load((CASES / f"{name}.yaml").read_text()) for name in ("hostile_host", "hostile_verdict", "honest")
+    yaml.load((CASES / f"{name}.yaml").read_text(), LOADER) for name in ("hostile_host", "hostile_verdict", "honest")
 )
 LONG = "".join(f"{number}\n" for number in range(20_000))  # longer than a pipe holds
 
