@@ -146,24 +146,31 @@ async def compare(title: str, ways: dict[str, Once], rounds: int, sandboxes: Seq
 
 
 async def compare_verdicts(backend: str, sandbox: Any, language: str, rounds: int) -> None:
-    """Verify programs that pass and programs that fail, in turn, and print the medians."""
+    """Verify programs that pass and programs that fail, in turn.
+
+    Print the medians, and the processor time per passing verdict.
+    """
     verifier, (source, test) = CodeVerifier(sandbox), VERDICTS[language]
     query = Query("q", "code", (), reference=Reference(tests=CodeTests("asserts", language, ({"source": test},))))
     seconds: dict[str, list[float]] = {"pass": [], "fail": []}
+    used = 0.0
     for number in range(-1, rounds):
         for factor, wanted in ((2, "pass"), (3, "fail")):
             program = source.format(factor=factor, number=number)  # equal programs are run once
             answer = {"role": "assistant", "content": f"```{language}\n{program}\n```"}
-            begun = time.perf_counter()
+            boxes = supervisors(sandbox)
+            begun, before = time.perf_counter(), processor_s(boxes)
             verdict = await verifier.verify(query, Candidate(0, (answer,)))
             if verdict.outcome != wanted:
                 raise RuntimeError(f"{backend}, {language}: {verdict}")
             if number >= 0:
                 seconds[wanted].append(time.perf_counter() - begun)
+                await asyncio.sleep(0.05)  # until the box is ready for the next program
+                used += processor_s(boxes) - before if wanted == "pass" else 0
     passed, failed = (1000 * statistics.median(seconds[outcome]) for outcome in ("pass", "fail"))
     print(
         f"{backend}, {language}, {rounds} rounds: a pass takes {passed:.1f} ms, a fail {failed:.1f} ms, "
-        f"{failed / passed:.2f} × as long"
+        f"{failed / passed:.2f} × as long; a pass needs {1000 * used / rounds:.1f} ms of processor time"
     )
 
 
