@@ -77,10 +77,10 @@ class ProgramClient:
             return value
         except (plain.NotPlain, KeyError, AttributeError, TypeError) as error:
             if "ok" in answer:
-                raise Refused(f"the program's answer is not plain data: {error}") from None
+                raise Refused(f"the program's reply is not plain data: {error}") from None
             if "raise" in answer:
                 raise
-            raise ProgramGone("the program's answer is malformed") from None
+            raise ProgramGone("the program's reply is malformed") from None
 
     def _message(
         self, op: str, target: int | str, args: tuple[Any, ...], named: dict[str, Any], name: str
@@ -116,11 +116,11 @@ class ProgramClient:
         """
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
-            raise ProgramGone("the program's answer is malformed")
+            raise ProgramGone("the program's reply is malformed")
         try:
             proxies = {name: self._proxy(form) for name, form in answer.items() if name in wanted}
         except (plain.NotPlain, KeyError, TypeError, AttributeError) as error:
-            raise ProgramGone(f"the program's answer is malformed: {error}") from None
+            raise ProgramGone(f"the program's reply is malformed: {error}") from None
         for name, proxy in proxies.items():
             refuse_class_of_all_errors(proxy, name)
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
@@ -144,7 +144,7 @@ class ProgramClient:
             except (EOFError, OSError, plain.NotPlain) as error:
                 raise ProgramGone(f"the program gave no answer ({type(error).__name__})") from None
         if not isinstance(answer, dict):
-            raise ProgramGone("the program's answer is malformed")
+            raise ProgramGone("the program's reply is malformed")
         return answer
 
     def _call_back(self, message: plain.FormObject) -> plain.FormObject:
