@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sqlite3
 import struct
 import zlib
@@ -74,13 +75,24 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     Creates the tables in a new or empty file, unless ``readonly``. Raises ``JournalError`` if the file is an SQLite
     file but not a journal of this format.
     """
-    uri = f"{path.resolve().as_uri()}?mode={'ro' if readonly else 'rwc'}"
+    immutable = "&immutable=1" if readonly and _cannot_change(path) else ""
+    uri = f"{path.resolve().as_uri()}?mode={'ro' if readonly else 'rwc'}{immutable}"
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     if not readonly:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk even after a power failure
     _prepare(connection, path, readonly)
     return connection
+
+
+def _cannot_change(path: Path) -> bool:
+    """Return whether no process writes the journal ``path``, and SQLite could not create its files next to it.
+
+    SQLite opens such a journal only as an immutable file.
+    """
+    log, shared = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    unwritten = log.exists() and log.stat().st_size > 0
+    return not (shared.exists() or unwritten or os.access(path.parent, os.W_OK))
 
 
 def compressed(text: bytes) -> bytes:
