@@ -35,6 +35,6 @@ def exit_process(code: int | str | None) -> NoReturn:
     if isinstance(code, str):
         print(code, file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BrokenPipeError):  # the program that reads the output has ended
+        with contextlib.suppress(OSError):  # the program that reads the output has ended, or the terminal is gone
             stream.flush()
     os._exit(code if isinstance(code, int) else int(code is not None))

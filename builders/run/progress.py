@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, cast
 
 from bestofn.builders.formats.terminal_text import unescaped, visible
 from bestofn.builders.records import JsonObject, Row
@@ -125,7 +125,7 @@ def show_progress(
 
         with Live(
             get_renderable=lambda: _table(progress.state(stages, spending())),
-            console=Console(file=unescaped(sys.stderr)),
+            console=Console(file=cast("TextIO", _LastingStream(unescaped(sys.stderr)))),
             refresh_per_second=4,
         ):
             yield
@@ -145,6 +145,25 @@ def show_progress(
         stop.set()
         printer.join()
         show(progress.state(stages, {**spending(), "notes": ()}))  # nothing waits any more
+
+
+class _LastingStream:
+    """A stream to a terminal. If the terminal is gone, it discards all further output, so that the run continues."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _print_line(state: ProgressState) -> None:

@@ -53,6 +53,14 @@ def test_a_run_continues_without_a_terminal(monkeypatch: pytest.MonkeyPatch, str
         pass
 
 
+def test_a_run_continues_when_its_terminal_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Failing(OSError(errno.EIO, "Input/output error"))
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", stream)
+    with show_progress(Progress(total=1), ["generate"], dict, 60.0):
+        pass
+
+
 def test_a_closed_pipe_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Failing(BrokenPipeError(errno.EPIPE, "Broken pipe")))
     with pytest.raises(BrokenPipeError), show_progress(Progress(total=1), ["generate"], dict, 60.0):
