@@ -160,7 +160,7 @@ def _rm_bench_scores(scored: Scored) -> dict[str, float]:
 async def _values(
     row: BenchmarkRow, reward: Reward, found: BenchmarkScores, health: RewardHealth
 ) -> tuple[list[float], list[float]]:
-    """Return the values of the right and of the wrong answers. Missing values are replaced so that the row is lost."""
+    """Return the values of the right and of the wrong answers. A missing value counts as the wrong decision."""
     texts = [*row.right, *row.wrong]
     candidates = [Candidate(place, ({"role": "assistant", "content": text},)) for place, text in enumerate(texts)]
     scores: list[Score] = []

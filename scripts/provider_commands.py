@@ -53,7 +53,7 @@ PASSED_ON = ("--cfg", "--multirun", "--resolve", "--config-dir")  # options of `
 
 
 def main(provider: str, arguments: Sequence[str]) -> None:
-    """Convert the command in ``arguments`` for ``provider`` (one of ``NAMES``) and run it."""
+    """Convert ``arguments`` of the documented script of ``provider`` (one of ``NAMES``) to a command, and run it."""
     configure_logging()
     with exit_on_error():
         command, words = translated(provider, arguments, os.environ)
@@ -152,7 +152,7 @@ def _regen(provider: str, given: argparse.Namespace, environment: Mapping[str, s
 
 
 def _commands_of_run(run: Path) -> set[str]:
-    """Return the names in ``NAMES`` whose provider sampled the responses of ``run``."""
+    """Return which providers in ``NAMES`` sampled the responses of ``run``."""
     config: Mapping[str, Any] = manifest.read(run).get("config") or {}
     provider: Mapping[str, Any] = config.get("provider") or {}
     generator = GENERATORS_OF_CLASSES.get(str(provider.get("_target_") or "").rpartition(".")[2])

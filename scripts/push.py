@@ -31,7 +31,7 @@ def push(config: dict[str, Any]) -> str:
     with run_lock(run) if run.is_dir() else nullcontext():
         if config.get("dry_run"):
             place = str(hub.prepare(run, target, checks))
-            print(f"{place}: the files for {target.repo}; nothing was uploaded")
+            print(f"The files for {target.repo} are in {place}. Nothing was uploaded (dry_run=true).")
         else:
             place = hub.push(run, target, checks)
             print(place)

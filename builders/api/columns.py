@@ -117,7 +117,7 @@ def _checked(part: str, text: str, found: Sequence[str], columns: Sequence[str])
         )
     if not columns:
         raise ConfigError("the table has no rows, so there is nothing to verify")
-    raise ConfigError(f"no column has a usual name for the {text}. Set {part}= to one of {', '.join(columns)}.")
+    raise ConfigError(f"no name of a column fits the {text}. Set {part}= to one of {', '.join(columns)}.")
 
 
 def _first(names: Sequence[str], columns: Sequence[str]) -> str:

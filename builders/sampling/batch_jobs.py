@@ -196,7 +196,8 @@ class BatchJobs:
         return max(min(self._settings.poll_s * 2 ** min(attempt, 20), longest), retry_after_s or 0.0)
 
     async def find(self, job: BatchJob, until: float = 0.0) -> bool:
-        """Search the service for the planned ``job``. Store the id of the first match whose id no other job has.
+        """Search the service for ``job``, which may have been submitted. Store the id of the first match that is not
+        the id of another job.
 
         Returns False if there is no such match. Raises ``ProviderError`` if the search itself fails, see ``_search``.
         In both cases, the plan stays in the journal.

@@ -64,7 +64,7 @@ def unfinished_batches(journal: Journal) -> list[OpenBatch]:
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
-    """Yield every answer with its request and unparsed reply as plain data, oldest reply first.
+    """Yield every answer with its request and the raw reply as plain data, oldest reply first.
 
     A reply that could not be parsed is yielded once, with the index None. Only answers of providers whose identity
     contains the text ``provider`` are yielded.

@@ -35,7 +35,8 @@ FACTS = (
 class Need:
     """Texts about one tool.
 
-    ``question`` needs the tool. ``incomplete`` lacks an argument, and ``lacks`` asks for this argument. ``unknown``
+    ``question`` can be answered only with the tool. In ``incomplete``, an argument is missing, and the reply ``lacks``
+    asks for it. ``unknown``
     is an argument with a value that the mock world does not know.
     """
 

@@ -31,9 +31,9 @@ def tokens(text: str) -> list[str]:
 
 
 def context_digest(query: Query) -> str:
-    """Return a digest of the numbers, the tools, and the messages of roles other than user.
+    """Return a digest of the numbers in the prompt, the tools, and the messages that are not from the user.
 
-    Near duplicates must have the same digest.
+    Similar prompts count as near duplicates only if their digests are equal.
     """
     others = [(m.get("role"), content_text(m.get("content"))) for m in query.messages if m.get("role") != "user"]
     numbers = [token for token in words(user_text(query)) if any(map(str.isdigit, token))]

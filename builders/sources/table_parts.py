@@ -43,7 +43,7 @@ class TableParts:
 
 
 def table_parts(rows: Sequence[Row]) -> TableParts:
-    """Return the parts of a query that a table has, and their columns. ``rows`` are the first rows of the table."""
+    """Return which fields of a query a table has, and the column of each. ``rows`` are the first rows of the table."""
     row = {name: value for one in reversed(rows) for name, value in one.items() if value is not None}
     columns: dict[str, str | JsonObject] = {}
     _add_tools(columns, row)

@@ -35,7 +35,9 @@ class Rows(NamedTuple):
 def load_rows(
     runs: Sequence[Path], view: str, parts: Sequence[str], *, splits: Sequence[str] = (), method: str, margin: bool
 ) -> Rows:
-    """Load the rows of ``view`` from ``parts`` (``train``, ``test``) of ``runs``. ``splits`` selects domains.
+    """Load the rows of the table ``view`` of ``runs``. ``parts`` are ``train``, ``test`` or both.
+
+    ``splits`` keeps only these splits of the dataset, such as ``math``; () keeps all.
 
     The column ``margin`` is removed unless ``margin`` is set. Raises ``ConfigError`` if there are no rows.
     """

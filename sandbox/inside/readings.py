@@ -30,7 +30,7 @@ class Readings:
         self.values: dict[Reading, object] = {}
 
     def forget_while_asleep(self) -> None:
-        """Let ``time.sleep`` also forget all values, because threads of the program may change them meanwhile."""
+        """Make ``time.sleep`` also drop all stored values, because threads of the program may change them meanwhile."""
         sleep = time.sleep
 
         def forgetting(seconds: float) -> None:

@@ -355,7 +355,7 @@ class Supervisor:
     def clean(self, uid: int) -> bool:
         """Empty the program's folder. Return False if a file or folder is left.
 
-        If it contains more than a few plain files, a child empties it with the rights of ``uid``.
+        A child with the rights of ``uid`` empties it if it contains many files, or anything else than files.
         """
         if remove_few_files(FOLDER):
             return True

@@ -71,9 +71,9 @@ def sources(job: Job) -> dict[str, str]:
 
 
 def _offered(source: str, case: str) -> str:
-    """Return the ``#include`` and ``using`` lines that a test needs.
+    """Return the ``#include`` and ``using`` lines that the test ``case`` needs.
 
-    The prompts of the datasets contain these lines, so the tests rely on them.
+    The prompts of the datasets contain these lines. The tests rely on them, but a program may omit them.
     """
     lines = [f"#include <{header}>" for header, names in _OF_TESTS.items() if re.search(rf"\b(?:{names})\b", case)]
     if _STANDARD_TYPE.search(case) and not _USING.search(f"{source}\n{case}"):

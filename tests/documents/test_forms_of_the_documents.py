@@ -98,7 +98,7 @@ def data_settings() -> list[str]:
 
 
 def in_checkout(words: list[str]) -> list[str]:
-    """Return the documented command as docs/documents.md writes it for a checkout."""
+    """Return the command of a document in the form for a checkout, which docs/documents.md lists."""
     text = " ".join(words)
     for documented, here in edits().items():
         if text.startswith(documented.replace('"', "")):

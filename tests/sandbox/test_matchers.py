@@ -1,4 +1,4 @@
-"""The matchers of Jest-style tests decide as those of Jest: values of two kinds differ, and equal containers are equal."""
+"""The matchers of Jest-style tests give the results of Jest: values of different types differ; containers with equal items are equal."""
 
 from __future__ import annotations
 

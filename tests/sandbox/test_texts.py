@@ -1,4 +1,4 @@
-"""The driver evaluates a program's text only if it is harmless, and tests in Bash are recognized by patterns."""
+"""The driver evaluates only harmless text from a program, and regular expressions recognize tests in Bash."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Finds the modules, commands and interpreters that a sandbox lacks. A program that needs them does not fail.
+"""Finds modules, commands and interpreters that a sandbox lacks. A program that needs one never gets ``fail``.
 
 The verifier uses this module only for programs that did not pass. The needs of a program are read from its source. A
 *probe*, a small program of bestofn in the same sandbox, shows whether the sandbox has them. Therefore the output of the
-tested program never decides.
+tested program has no influence.
 """
 
 from __future__ import annotations

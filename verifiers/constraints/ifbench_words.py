@@ -98,7 +98,7 @@ def odd_even_syllables(text: str) -> str:
 
 @constraint("words:last_first")
 def last_word_is_next_first(text: str) -> str:
-    """Return "" if the last word of a sentence is the first word of the next one; otherwise the problem."""
+    """Return "" if each later sentence begins with the last word of the sentence before it; otherwise the problem."""
     used = [[word.lower() for word in stripped_words(sentence)] for sentence in sentences(text)]
     if not all(used):
         return "a sentence has no words"

@@ -104,7 +104,7 @@ def without_titles(forms: Sequence[str]) -> list[str]:
 
 
 def _core(words: list[Token]) -> tuple[str, ...]:
-    """Return the normal forms without function words and adverbs at the beginning (``usually in May``)."""
+    """Return the normal forms without leading function words and adverbs: ``usually in May`` gives ``("may",)``."""
     forms = [word.form for word in words]
     while len(forms) > 1 and (forms[0] in FUNCTION_WORDS or forms[0] in _LEADING):
         forms.pop(0)

@@ -125,7 +125,7 @@ def test_cancel_ends_the_tasks_and_refuses_new_ones() -> None:
 
 @pytest.fixture(params=[False, True], ids=["nothing is frozen", "frozen before"])
 def frozen(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Start the test with frozen objects or without any. The tests themselves run with frozen objects."""
+    """Run the test once after ``gc.freeze`` and once after ``gc.unfreeze``. The process of the tests stays frozen."""
     gc.freeze() if request.param else gc.unfreeze()
     yield request.param
     gc.freeze()
