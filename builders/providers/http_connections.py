@@ -307,16 +307,20 @@ def reads_replies() -> bool:
 
     aiohttp does not document this interface. Therefore a connection without a socket reads a reply here.
     """
+
+    async def is_read(connection: Connection) -> bool:
+        message, content = await connection.reply()
+        return (message.code, content.is_eof(), content.read_nowait()) == (200, True, b"{}")
+
     with socket.socket() as unused:
         try:
             connection = Connection(asyncio.get_running_loop(), unused)
             connection.connection_made(asyncio.Transport())
             connection.begin()
             connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-            connection.reply().send(None)
-        except StopIteration as read:
-            message, content = read.value
-            return (message.code, content.is_eof(), content.read_nowait()) == (200, True, b"{}")
+            is_read(connection).send(None)
+        except StopIteration as result:
+            return result.value
         except Exception:  # of any kind: the interface is unknown
             return False
     return False  # the complete reply was not enough
