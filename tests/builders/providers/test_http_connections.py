@@ -138,16 +138,16 @@ def test_a_reply_has_the_same_result_as_with_a_session(pieces: list[bytes]) -> N
 
 def test_a_malformed_body_is_an_error_at_once() -> None:
     async def use(pieces: list[bytes]) -> Result:
-        server = Server(pieces)
+        server = Server(pieces, closes=True)
         async with server.running() as url:
             connections = opened(url, timeout_s=20.0)
             result = await result_of(connections.post(b"{}"))
             connections.close()
         return result
 
-    for chunk in (b"z\r\n", b"2\r\n{}x\r\n"):
-        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n"
-        assert asyncio.run(use([head, b"{}\r\n" + chunk])) in [("lost", True), ("malformed", False)]
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n"
+    for pieces in ([head + b"{", b"} \n0\r\n\r\n"], [head, b"{", b"} \n0\r\n\r\n"], [head + b"{}\r\nz\r\n"]):
+        assert asyncio.run(use(pieces)) in [("lost", True), ("malformed", False)]
 
 
 def test_the_request_is_that_of_a_session() -> None:
