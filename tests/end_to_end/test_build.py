@@ -127,7 +127,13 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
         least = server.completions
         assert least == 600
 
+        def slower_from_200(question: str, seed: int) -> str:  # so that a busy machine kills the build in time
+            if server.completions >= 200:
+                server.latency_s = 5.0
+            return loopback_sums(question, seed)
+
         server.reset()
+        server.answer = slower_from_200
         cut = tmp_path / "cut"
         words = settings(data, server.url, cut, "n=2", "shard_size=64", f"provider.limits.concurrency={concurrency}")
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
@@ -140,7 +146,7 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         assert 200 <= server.completions < least
-        server.latency_s = 0.0
+        server.answer, server.latency_s = loopback_sums, 0.0
         build_here(words)
         assert server.completions <= least + 2 * concurrency
         assert table(cut) == table(whole)
