@@ -270,7 +270,10 @@ def row_boundary() -> Generator[RowFailure]:
         failure.error = error
 
 
-_NOT_WRITABLE = frozenset({errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EROFS})
+DISK_FULL = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
+"""Error numbers of a disk that is full or read-only."""
+
+_NOT_WRITABLE = DISK_FULL | {errno.EIO}
 _UNUSABLE_PATH = frozenset(
     {
         errno.EACCES,

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from bestofn.builders.providers.http_connections import Connections, Exchange
 
-CONNECT_S = 10.0
 _COMPACT = encoder_like(json.JSONEncoder(ensure_ascii=False, separators=(",", ":")))
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
@@ -96,6 +95,8 @@ class HttpTransport:
     async def __aenter__(self) -> HttpTransport:
         import aiohttp
 
+        from bestofn.builders.providers.http_connections import ADDRESSES_S, CONNECT_S, IDLE_S
+
         _check_headers(self._headers, self.config_key)
         if self._raw_log:
             _open_log(self._raw_log, self.config_key)
@@ -103,7 +104,9 @@ class HttpTransport:
             headers={"Accept-Encoding": ACCEPTED, **self._headers},
             cookie_jar=aiohttp.DummyCookieJar(),  # the library would print cookies that it cannot parse
             auto_decompress=False,  # ``decoded_body`` keeps what cannot be decoded
-            connector=aiohttp.TCPConnector(limit=self._limits.concurrency, ttl_dns_cache=300, keepalive_timeout=30),
+            connector=aiohttp.TCPConnector(
+                limit=self._limits.concurrency, ttl_dns_cache=int(ADDRESSES_S), keepalive_timeout=IDLE_S
+            ),
             timeout=aiohttp.ClientTimeout(total=self._limits.timeout_s, sock_connect=CONNECT_S),
         )
         return self

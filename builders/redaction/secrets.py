@@ -135,11 +135,11 @@ def remember_words(words: Sequence[str]) -> None:
 def secrets_of(value: object, key: str = "") -> Iterable[str]:
     """Yield all credentials in ``value``, a configuration or a part of it. ``key`` is as for ``redacted``."""
     if _is_secret(value, key):
-        yield from _texts(value)
+        yield from texts_in(value)
     elif isinstance(value, Mapping):
         for name, item in value.items():
             if _HEADERS.search(key) and not is_harmless_header(str(name)):
-                yield from _texts(item)
+                yield from texts_in(item)
             else:
                 yield from secrets_of(item, str(name))
     elif isinstance(value, list | tuple):
@@ -175,12 +175,13 @@ def _masked(value: object) -> object:
     return MASK if value not in (None, "") else value
 
 
-def _texts(value: object) -> Iterable[str]:
+def texts_in(value: object) -> Iterable[str]:
+    """Yield each value in ``value`` as text, also in nested lists and mappings. None and keys are left out."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _texts(item)
+            yield from texts_in(item)
     elif value is not None:
         yield str(value)
 

@@ -8,10 +8,9 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from bestofn.builders.errors import MachineError
+from bestofn.builders.errors import DISK_FULL, MachineError
 
 PROBE_BYTES = 1 << 20  # a run needs at least this much disk space before the first request is sent
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 NO_THREAD = "can't start new thread"
 OPEN_FILES = 65_536
@@ -52,10 +51,15 @@ def limits_as_machine_error() -> Iterator[None]:
         if not problem:
             raise
         found, remedy = problem
-        raise MachineError(
-            f"{found} ({error}). Every completion that was paid for is in the journal. {remedy}, then run the same "
-            "command again to continue."
-        ) from None
+        raise stopped_by_limit(f"{found} ({error})", remedy) from None
+
+
+def stopped_by_limit(found: str, remedy: str) -> MachineError:
+    """Return the error of a run that a limit of this machine has stopped. ``remedy`` is an imperative."""
+    return MachineError(
+        f"{found}. Every completion that was paid for is in the journal. {remedy}, then run the same command again to "
+        "continue."
+    )
 
 
 def _problem(error: Exception) -> tuple[str, str] | None:

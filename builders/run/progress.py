@@ -147,19 +147,33 @@ def show_progress(
         show(progress.state(stages, {**spending(), "notes": ()}))  # nothing waits any more
 
 
+@contextlib.contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Ignore an ``OSError`` in the block, for example because the terminal is gone, so that the run continues.
+
+    Only a closed pipe ends the run, as usual for commands.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
+
+
 class _LastingStream:
-    """A stream to a terminal. If the terminal is gone, it discards all further output, so that the run continues."""
+    """A stream to a terminal. If the terminal is gone, it discards all further output."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with contextlib.suppress(OSError):
+        with _unless_gone():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with contextlib.suppress(OSError):
+        with _unless_gone():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -167,17 +181,9 @@ class _LastingStream:
 
 
 def _print_line(state: ProgressState) -> None:
-    """Print the progress to standard error. If this fails, for example because the terminal is gone, the run continues.
-
-    Only a closed pipe ends the run, as usual for commands.
-    """
-    try:
-        if sys.stderr is not None:
+    if sys.stderr is not None:
+        with _unless_gone():
             print(progress_line(state), file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError:
-        return
 
 
 def _notebook_display() -> Callable[[ProgressState], None] | None:

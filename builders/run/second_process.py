@@ -20,9 +20,9 @@ from typing import NamedTuple, TypeVar, cast
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder
-from bestofn.builders.errors import MachineError
 from bestofn.builders.protocols import Stage, Verifier, verified_by
 from bestofn.builders.records import JsonObject, Query, Row
+from bestofn.builders.run.disk import stopped_by_limit
 from bestofn.builders.run.landing import Landed, LandingViews
 from bestofn.builders.run.part_writer import Failures, PartWriter
 from bestofn.builders.schema import features
@@ -185,11 +185,10 @@ class SecondProcess:
         try:
             return await self._pool.call(function, *args, timeout_s=NO_LIMIT_S)
         except WorkerLost as error:
-            raise MachineError(
+            raise stopped_by_limit(
                 f"the second process, which verifies answers and writes tables, ended two times: {error}. Signal 9 "
-                "usually means that the memory of this machine or container was full. Every completion that was paid "
-                "for is in the journal. Free memory, or set a smaller shard_size, then run the same command again to "
-                "continue."
+                "usually means that the memory of this machine or container was full",
+                "Free memory, or set a smaller shard_size",
             ) from error
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.secrets import texts_in
 from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import allow_open_files, limits_as_machine_error
 from bestofn.builders.run.metrics import MetricsSource
@@ -84,17 +85,7 @@ def check_flat_file_of(config: JsonObject) -> None:
     """Raise ``ConfigError`` if the setting ``flat_file`` names a file that a build must not replace."""
     if flat_file := config.get("flat_file"):
         dataset = config.get("dataset") or {}
-        check_flat_file(Path(flat_file), _texts([dataset.get("path"), dataset.get("paths")]))
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield each text in ``value``, also in nested lists and mappings."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        items = cast("Mapping[object, object]", value).values() if isinstance(value, Mapping) else value
-        for item in cast("Iterable[object]", items):
-            yield from _texts(item)
+        check_flat_file(Path(flat_file), texts_in([dataset.get("path"), dataset.get("paths")]))
 
 
 def check_same_data(config: JsonObject, out: Path) -> None:
