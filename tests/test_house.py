@@ -1,4 +1,4 @@
-"""The limits on the code base: size, layers, names and documentation. Each failure lists the places to change."""
+"""What protects a reader of the code: layers, no circles of imports, and no broad ``except`` without a reason."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from statistics import median, quantiles
 
 import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("builders", "verifiers", "sandbox", "reward", "personas", "scripts", "conf")
-MOST_LINES = 400
-CATALOGUES = ("sandbox/tools/catalogue/",)  # lists of data, long by nature
-MOST_ANY = 750  # half of what the first version had
-BAD_NAMES = {"told", "said", "beside", "anew", "in_words", "thereof"}  # names that only their author understands
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @cache
@@ -33,34 +25,6 @@ def trees() -> dict[str, ast.Module]:
 
 def lines_of(path: str) -> list[str]:
     return (ROOT / path).read_text("utf-8").splitlines()
-
-
-def functions(tree: ast.AST) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
-
-
-def is_catalogue(path: str) -> bool:
-    return path.startswith(CATALOGUES)
-
-
-def test_no_file_is_long() -> None:
-    lengths = {path: len(lines_of(path)) for path in trees() if not is_catalogue(path)}
-    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
-
-
-def test_functions_are_short() -> None:
-    lengths = [
-        (node.end_lineno or node.lineno) - node.lineno + 1
-        for path, tree in trees().items()
-        if not is_catalogue(path)
-        for node in functions(tree)
-    ]
-    assert median(lengths) <= 10
-    assert quantiles(lengths, n=10)[-1] <= 30
-
-
-def test_the_hall_is_small() -> None:
-    assert len(list((ROOT / "builders").glob("*.py"))) <= 6
 
 
 def test_the_import_contracts_name_every_room_and_hold() -> None:
@@ -116,47 +80,6 @@ def test_a_broad_except_gives_its_reason() -> None:
         and "#" not in lines_of(path)[node.lineno - 1]
     ]
     assert not silent, "\n".join(silent)
-
-
-def test_everything_public_has_a_docstring() -> None:
-    bare = [
-        f"{path}:{node.lineno} {node.name}"
-        for path, tree in trees().items()
-        for node in public_definitions(tree)
-        if not ast.get_docstring(node)
-    ]
-    assert not bare, "\n".join(bare)
-
-
-def public_definitions(tree: ast.Module) -> Iterator[Function | ast.ClassDef]:
-    """Yield the public functions and classes that a module defines at its top level; methods are omitted."""
-    for node in tree.body:
-        if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
-            yield node
-
-
-def test_types_are_named() -> None:
-    count = sum(isinstance(node, ast.Name) and node.id == "Any" for tree in trees().values() for node in ast.walk(tree))
-    assert count <= MOST_ANY
-
-
-def test_names_say_what_they_name() -> None:
-    bad = [
-        f"{path}:{node.lineno} {name}"
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
-        if (name := bound_name(node)) and name.strip("_") in BAD_NAMES
-    ]
-    assert not bad, "\n".join(bad)
-
-
-def bound_name(node: ast.AST) -> str:
-    """Return the name that ``node`` binds; "" if it binds none."""
-    if isinstance(node, Function | ast.ClassDef):
-        return node.name
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        return node.id
-    return node.arg if isinstance(node, ast.arg) else ""
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
