@@ -1,8 +1,8 @@
-"""``bestofn benchmark speed``: measures whole builds and a bare HTTP client in turn, on the same mock server.
+"""``bestofn benchmark speed``: measures whole commands as users run them, and a bare HTTP client, on one mock server.
 
-Each program runs in a new process. The bare client (``python -m bestofn.scripts.benchmark_speed PORT PROMPTS N
-CONCURRENCY``) sends the same requests and discards the replies. The ratio of a build to the bare client can be compared
-between machines.
+Each command runs in a new process, and the CPU time of all its processes counts (``process_usage``). The bare client
+(``python -m bestofn.scripts.benchmark_speed PORT PROMPTS N CONCURRENCY``) sends the same number of requests and
+discards the replies. The ratio of a build to the bare client can be compared between machines.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
@@ -23,29 +24,51 @@ from pathlib import Path
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.scripts.speed_server import TEXT
 
 Figures = dict[str, float]
+GROUPS = ("verifier", "sandbox", "tools", "reward", "pairs", "executor")
+"""The groups of settings whose classes are printed."""
+WRONG_EVERY = 20  # one in this number of the answers that are verified from a file is wrong
 
 
 def speed_benchmark(arguments: Arguments) -> str:
-    """Measure builds with the given settings.
+    """Measure builds and ``bestofn verify`` with the default settings, changed by ``arguments.overrides``.
 
     Return the figures as text; if ``json`` is set, also write them to this file.
     """
     prompts, n, rounds = (arguments.number(key) for key in ("prompts", "n", "rounds"))
-    lines, measured = [f"{prompts:,} prompts × {n}, math verification; medians of {rounds} rounds"], {}
-    with server(tail=False, latency_s=float(arguments.text("latency") or 0)) as port:
-        for concurrency in _concurrencies(arguments.text("concurrency") or ""):
-            runs = [
-                (_bare(port, prompts, n, concurrency), _build(port, prompts, n, concurrency)) for _ in range(rounds)
-            ]
-            measured[concurrency] = _medians(runs, prompts * n)
-            lines += _lines(concurrency, measured[concurrency])
+    concurrencies = _concurrencies(arguments.text("concurrency") or "")
+    latency_s, changed = float(arguments.text("latency") or 0), arguments.overrides
+    every: list[dict[str, Figures]] = []
+    used: Mapping[str, str] = {}
+    with server(tail=False, latency_s=latency_s) as port, tempfile.TemporaryDirectory(prefix="bestofn-speed-") as home:
+        for number in range(rounds):
+            measured: dict[str, Figures] = {}
+            for concurrency in concurrencies:
+                folder = Path(home) / f"{number}-{concurrency}"
+                words = build_words(folder, port, prompts, n, concurrency, *changed)
+                measured[f"bare {concurrency}"] = _run(_bare_words(port, prompts, n, concurrency), port)
+                measured[f"build {concurrency}"] = _bestofn(words, port)
+                measured[f"repeated {concurrency}"] = _bestofn(words, port)
+                used = _classes(folder / "run")
+            one = build_words(Path(home) / f"{number}-one", port, 1, n, concurrencies[0], *changed)
+            measured["one query"] = _bestofn(one, port)
+            measured["verify"] = _verify(Path(home) / f"{number}-verify", prompts * n, port)
+            every.append(measured)
+    figures = {name: _medians([measured[name] for measured in every]) for name in every[0]}
+    for concurrency in concurrencies:
+        figures[f"build {concurrency}"] |= _ratios(every, concurrency, prompts * n)
     if out := arguments.text("json"):
         from bestofn.builders.run.manifest import write_text
 
-        write_text(Path(out), json.dumps(measured, indent=2) + "\n")
-    return "\n".join(lines)
+        write_text(Path(out), json.dumps({"settings": used, "changed": changed, **figures}, indent=2) + "\n")
+    heading = [
+        f"{prompts:,} prompts × {n}, {latency_s:g} s latency; medians of {rounds} rounds; CPU of all processes",
+        f"settings: {', '.join(f'{group} {name}' for group, name in used.items())}; "
+        + (f"changed: {shlex.join(changed)}" if changed else "all others have their defaults"),
+    ]
+    return "\n".join([*heading, *_lines(figures, concurrencies)])
 
 
 def _concurrencies(text: str) -> list[int]:
@@ -55,52 +78,60 @@ def _concurrencies(text: str) -> list[int]:
         raise ConfigError(f"concurrency is {text!r}; expected whole numbers, for example concurrency=64,256.") from None
 
 
-def _medians(runs: Sequence[tuple[Figures, Figures]], candidates: int) -> Figures:
-    """Return the medians over all rounds. For the ratios and the CPU time per candidate, also return the minimum."""
-    bare, build = ({key: statistics.median(run[who][key] for run in runs) for key in runs[0][who]} for who in (0, 1))
+def _classes(run: Path) -> Mapping[str, str]:
+    """Return the names of the classes that the build of ``run`` has used, by group."""
+    from bestofn.builders.run.manifest import read
+
+    config = read(run)["config"]
+    names = {group: str((config.get(group) or {}).get("_target_", "")).rpartition(".")[2] for group in GROUPS}
+    return {group: "none" if name in ("", "nothing") else name for group, name in names.items()}
+
+
+def _medians(measured: Sequence[Figures]) -> Figures:
+    return {key: statistics.median(figures[key] for figures in measured) for key in measured[0]}
+
+
+def _ratios(every: Sequence[Mapping[str, Figures]], concurrency: int, candidates: int) -> Figures:
+    """Return the medians and the minima over all rounds of the build's figures, divided by those of the bare client."""
+    pairs = [(measured[f"bare {concurrency}"], measured[f"build {concurrency}"]) for measured in every]
     of_rounds = {
-        "wall_ratio": [build["wall"] / bare["wall"] for bare, build in runs],
-        "cpu_ratio": [build["cpu"] / bare["cpu"] for bare, build in runs],
-        "cpu_ms_per_candidate": [1000 * build["cpu"] / candidates for _, build in runs],
+        "wall_ratio": [build["wall"] / bare["wall"] for bare, build in pairs],
+        "cpu_ratio": [build["cpu"] / bare["cpu"] for bare, build in pairs],
+        "cpu_ms_per_candidate": [1000 * build["cpu"] / candidates for _, build in pairs],
     }
-    return {
-        **{key: statistics.median(values) for key, values in of_rounds.items()},
-        **{f"best_{key}": min(values) for key, values in of_rounds.items()},
-        **{f"bare_{key}": value for key, value in bare.items()},
-        **{f"build_{key}": value for key, value in build.items()},
-    }
+    medians = {key: statistics.median(values) for key, values in of_rounds.items()}
+    return medians | {f"best_{key}": min(values) for key, values in of_rounds.items()}
 
 
-def _lines(concurrency: int, figures: Mapping[str, float]) -> list[str]:
+def _lines(figures: Mapping[str, Figures], concurrencies: Sequence[int]) -> Iterator[str]:
     ratios = "{wall_ratio:.2f} × wall time, {cpu_ratio:.1f} × CPU, {cpu_ms_per_candidate:.2f} ms CPU per candidate"
-    best = {key.removeprefix("best_"): value for key, value in figures.items() if key.startswith("best_")}
-    return [
-        f"{concurrency:5} connections  bare client {figures['bare_wall']:6.2f} s  {figures['bare_cpu']:5.2f} s CPU",
-        f"{'':17}  build       {figures['build_wall']:6.2f} s  {figures['build_cpu']:5.2f} s CPU",
-        f"{'':17}  build / bare client: {ratios.format(**figures)}",
-        f"{'':17}  best round of each:  {ratios.format(**best)}",
-        f"{'':17}  to the first request {figures['build_start']:.2f} s, requests {figures['build_span']:.2f} s, "
-        f"after the last reply {figures['build_end']:.2f} s, "
-        f"after the last verdicts to the finished files {figures['build_finish']:.2f} s, "
-        f"peak memory {figures['build_mb']:.0f} MB",
-    ]
+    seconds = "{wall:6.2f} s  {cpu:6.2f} s CPU  {mb:4.0f} MB"
+    for concurrency in concurrencies:
+        bare, build, repeated = (figures[f"{name} {concurrency}"] for name in ("bare", "build", "repeated"))
+        best = {key.removeprefix("best_"): value for key, value in build.items() if key.startswith("best_")}
+        yield f"{concurrency:5} connections  bare client      {seconds.format(**bare)}"
+        yield f"{'':17}  build            {seconds.format(**build)}"
+        yield f"{'':17}  repeated build   {seconds.format(**repeated)}"
+        yield f"{'':17}  build / bare client: {ratios.format(**build)}"
+        yield f"{'':17}  best round of each:  {ratios.format(**best)}"
+        yield (
+            f"{'':17}  to the first request {build['start']:.2f} s, requests {build['span']:.2f} s, "
+            f"after the last reply {build['end']:.2f} s"
+        )
+    one, verify = figures["one query"], figures["verify"]
+    yield f"one query          build            {seconds.format(**one)}, to its request {one['start']:.2f} s"
+    yield (
+        f"{verify['rows']:,.0f} answers".ljust(19) + f"verify FILE      {seconds.format(**verify)}, "
+        f"{verify['rows_per_s']:,.0f} rows/s, without the start {verify['rows_per_cpu_s']:,.0f} rows per second of CPU"
+    )
 
 
-def _build(port: int, prompts: int, n: int, concurrency: int) -> Figures:
-    """Run a build in a new process and return its figures. Raises ``MachineError`` if the build fails."""
-    with tempfile.TemporaryDirectory(prefix="bestofn-speed-") as folder:
-        figures = _run(["bestofn.scripts.main", *build_words(Path(folder), port, prompts, n, concurrency)], port)
-        return figures | {"finish": _finish_s(Path(folder) / "run")}
+def build_words(folder: Path, port: int, prompts: int, n: int, concurrency: int, *changed: str) -> list[str]:
+    """Write a dataset of additions to ``folder``. Return the words of the build command that uses it.
 
-
-def _finish_s(run: Path) -> float:
-    """Return the seconds from the last verdicts of ``run`` to its manifest, the file that a run writes last."""
-    verified = max(file.stat().st_mtime for file in (run / "cache").glob("*-verify-*.arrow"))
-    return (run / "manifest.json").stat().st_mtime - verified
-
-
-def build_words(folder: Path, port: int, prompts: int, n: int, concurrency: int) -> list[str]:
-    """Write a dataset of additions to ``folder``. Return the words of the build command that uses it."""
+    All settings have their defaults, except for those that name the dataset and the server, and ``changed``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     data = folder / "sums.jsonl"
     questions = ({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(prompts))
     data.write_text("".join(json.dumps(question) + "\n" for question in questions))
@@ -112,37 +143,65 @@ def build_words(folder: Path, port: int, prompts: int, n: int, concurrency: int)
         "n": n,
         "out": folder / "run",
     }
-    words = ["build", "dataset=jsonl", "provider=openai_chat", "verifier=math", "sandbox=none", "tools=none"]
-    return [*words, *(f"{key}={value}" for key, value in settings.items())]
+    words = ["build", "dataset=jsonl", "provider=openai_chat"]
+    return [*words, *(f"{key}={value}" for key, value in settings.items()), *changed]
 
 
-def _bare(port: int, prompts: int, n: int, concurrency: int) -> Figures:
-    return _run(["bestofn.scripts.benchmark_speed", *map(str, (port, prompts, n, concurrency))], port)
+def _bare_words(port: int, prompts: int, n: int, concurrency: int) -> list[str]:
+    return ["bestofn.scripts.benchmark_speed", *map(str, (port, prompts, n, concurrency))]
+
+
+def _verify(folder: Path, rows: int, port: int) -> Figures:
+    """Verify a file with ``rows`` answers of the mock server, and one with a single answer, to know the start."""
+    all_rows, one_row = (_bestofn(verify_words(folder, count), port) for count in (rows, 1))
+    added = max(all_rows["cpu"] - one_row["cpu"], 1e-9)
+    return all_rows | {
+        "rows": rows,
+        "rows_per_s": rows / all_rows["wall"],
+        "rows_per_cpu_s": (rows - 1) / added,
+    }
+
+
+def verify_words(folder: Path, rows: int) -> list[str]:
+    """Write a file of answers to ``folder``. Return the words of the command that verifies it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{rows}.jsonl"
+    answers = (
+        {"question": f"What is {i} + 1?", "completion": TEXT % (i + bool(i % WRONG_EVERY)), "answer": str(i + 1)}
+        for i in range(rows)
+    )
+    file.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    return ["verify", str(file)]
+
+
+def _bestofn(words: Sequence[str], port: int) -> Figures:
+    return _run(["bestofn.scripts.main", *words], port)
 
 
 def _run(words: Sequence[str], port: int) -> Figures:
-    """Run a module in a new process. Return its times in seconds and its peak memory, including its child processes."""
+    """Run a module in a new process. Return the figures of ``process_usage`` and the times in seconds of its requests.
+
+    Raises ``MachineError`` if the module fails.
+    """
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/reset", data=b""):
-        started = time.time()
+        pass
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # as after pip install
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([sys.executable, "-m", *words], stdout=log, stderr=log, env=env)
-        _, status, used = os.wait4(process.pid, 0)
-        ended = time.time()
-        if status:
+    command = [sys.executable, "-m", "bestofn.scripts.process_usage", sys.executable, "-m", *words]
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env, check=False)
+        if done.returncode:
             log.seek(0)
-            output = log.read().decode("utf-8", "replace")[-2_000:]
-            raise MachineError(f"{words[0]} ended with exit code {os.waitstatus_to_exitcode(status)}:\n{output}")
+            raise MachineError(f"{words[0]} ended with exit code {done.returncode}:\n{log.read()[-2_000:]}")
+    figures: Figures = json.loads(done.stdout)
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/stats") as reply:
         stats = json.loads(reply.read())
-    return {
-        "wall": ended - started,
-        "cpu": used.ru_utime + used.ru_stime,
-        "start": stats["first"] - started,
-        "span": stats["last"] - stats["first"],
-        "end": ended - stats["last"],
-        "mb": used.ru_maxrss / 1024,
-    }
+    figures["requests"] = stats["requests"]
+    ended = figures.pop("ended")
+    if stats["requests"]:
+        figures["start"] = stats["first"] - (ended - figures["wall"])
+        figures["span"] = stats["last"] - stats["first"]
+        figures["end"] = ended - stats["last"]
+    return figures
 
 
 @contextlib.contextmanager

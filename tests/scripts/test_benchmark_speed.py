@@ -1,6 +1,8 @@
-"""``bestofn benchmark speed`` measures builds and a bare client in turn."""
+"""``bestofn benchmark speed`` measures commands with the default settings and a bare client, with all their processes."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,27 +10,55 @@ import pytest
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts import benchmark, benchmark_speed
 
+BURN = "import time; end = time.process_time() + {}\nwhile time.process_time() < end: pass"
 
-def test_a_build_is_measured_next_to_a_bare_client(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_the_defaults_are_measured_next_to_a_bare_client(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "speed.json"
     words = ["speed", "prompts=3", "n=2", "concurrency=2", "latency=0.01", "rounds=1", f"json={file}"]
     benchmark.main(words)
-    figures = json.loads(file.read_text())["2"]
-    parts = sum(figures[f"build_{name}"] for name in ("start", "span", "end"))
-    assert figures["build_wall"] == pytest.approx(parts)
-    assert figures["wall_ratio"] == pytest.approx(figures["build_wall"] / figures["bare_wall"])
-    assert figures["cpu_ms_per_candidate"] == pytest.approx(1000 * figures["build_cpu"] / 6)
-    assert 0 < figures["build_finish"] < figures["build_wall"]
-    assert "ms CPU per candidate" in capsys.readouterr().out
+    measured = json.loads(file.read_text())
+    bare, build = measured["bare 2"], measured["build 2"]
+    assert bare["requests"] == build["requests"] == 3
+    assert build["wall"] == pytest.approx(sum(build[name] for name in ("start", "span", "end")))
+    assert build["wall_ratio"] == pytest.approx(build["wall"] / bare["wall"])
+    assert build["cpu_ms_per_candidate"] == pytest.approx(1000 * build["cpu"] / 6)
+    assert measured["repeated 2"]["requests"] == 0
+    assert measured["one query"]["requests"] == 1
+    assert measured["verify"]["rows"] == 6
+    assert measured["settings"]["sandbox"] == "AutoSandbox"
+    assert "none" not in measured["settings"].values()
+    assert "sandbox AutoSandbox" in capsys.readouterr().out
 
 
-def test_medians_are_those_of_each_figure_and_of_the_ratio_in_one_round() -> None:
-    runs = [({"wall": bare, "cpu": 1.0}, {"wall": build, "cpu": 2.0}) for bare, build in ((1, 2), (2, 3), (4, 10))]
-    figures = benchmark_speed._medians(runs, 1000)
-    assert figures["wall_ratio"] == 2
-    assert (figures["bare_wall"], figures["build_wall"]) == (2, 3)
-    assert figures["cpu_ms_per_candidate"] == figures["cpu_ratio"] == 2
-    assert (figures["best_wall_ratio"], figures["best_cpu_ratio"]) == (1.5, 2)
+def test_changed_settings_are_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["prompts=2", "n=1", "concurrency=2", "latency=0.01", "rounds=1", "sandbox=none", "tools=none"]
+    benchmark.main(["speed", *words])
+    printed = capsys.readouterr().out
+    assert "sandbox none, tools none" in printed
+    assert "changed: sandbox=none tools=none" in printed
+
+
+def test_the_cpu_time_of_a_process_that_outlives_the_command_counts() -> None:
+    child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {BURN.format(0.5)!r}])"
+    command = [sys.executable, "-m", "bestofn.scripts.process_usage", sys.executable, "-c", child]
+    figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    assert figures["cpu"] >= 0.5
+
+
+def test_the_exit_code_is_that_of_the_command() -> None:
+    command = [sys.executable, "-m", "bestofn.scripts.process_usage", sys.executable, "-c", "raise SystemExit(7)"]
+    assert subprocess.run(command, check=False, stdout=subprocess.PIPE).returncode == 7
+
+
+def test_ratios_are_the_medians_and_the_best_of_the_rounds() -> None:
+    every = [
+        {"bare 8": {"wall": bare, "cpu": 1.0}, "build 8": {"wall": build, "cpu": 2.0}}
+        for bare, build in ((1.0, 2.0), (2.0, 3.0), (4.0, 10.0))
+    ]
+    ratios = benchmark_speed._ratios(every, 8, 1000)
+    assert (ratios["wall_ratio"], ratios["best_wall_ratio"]) == (2, 1.5)
+    assert ratios["cpu_ms_per_candidate"] == ratios["cpu_ratio"] == 2
 
 
 def test_a_wrong_concurrency_is_named() -> None:
