@@ -77,12 +77,12 @@ BUILDS = (
     ),
     Build(
         "policy",
-        [*recorded("policy.jsonl", *ASKED, "tests"), "sandbox=local", "tools=deterministic", "test_share=0.3"],
+        [*recorded("policy.jsonl", *ASKED), "sandbox=none", "tools=deterministic", "test_share=0.3"],
     ),
     Build(
         "policy_sampled",
         [
-            *("dataset=starter", "dataset.splits=[math,tool_calling]", "dataset.max_queries=10"),
+            *("dataset=starter", "dataset.splits=[math,tool_calling]", "dataset.max_queries=6"),
             *("provider=pocket", "n=2", "sandbox=none"),
         ],
         sampled=True,

@@ -102,4 +102,4 @@ def whole_rows(lines: Sequence[Line]) -> list[Line]:
         for line in lines
         if "usual" in line
     }
-    return [{**usual[line["row"]], **line} for line in lines if "row" in line]
+    return [{**usual.get(line["row"], {}), **line} for line in lines if "row" in line]
