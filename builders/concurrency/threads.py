@@ -33,6 +33,11 @@ class Once:
         self._called = False
         self._error: BaseException | None = None
 
+    @property
+    def called(self) -> bool:
+        """Whether a function was called."""
+        return self._called
+
     def __call__(self, function: Callable[[], None]) -> None:
         """Call ``function`` if this is the first call of the object. Every call raises the error of the first call."""
         with self._lock:

@@ -149,7 +149,7 @@ def _publish_again(out: Path) -> None:
     if described.get("state") != "complete":
         raise MachineError(f"{out} is not complete. Run the same `bestofn build` command again")
     with prepared_run(manifest.without_redacted(described["config"]), out) as run:
-        described["views"] = publish_tables(run, shards.parts_of(out), described)
+        publish_tables(run, shards.parts_of(out), described)
     manifest.write(out, described)
 
 

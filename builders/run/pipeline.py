@@ -89,6 +89,7 @@ class Run:
     second: SecondProcess | None = None  # runs the stages after the first one; None: this process runs all stages
     null_answers: int = 0  # recorded answers that are null, and left out
     check_lock: Callable[[], None] = lambda: None  # raises if another process has taken over the run folder
+    before_changes: Callable[[], None] = lambda: None  # called before a shard or a table of the run folder is written
     opened: Future[Any] = field(default_factory=Future)  # has a result once ``open`` has opened everything
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -354,6 +355,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query], sampled: Future[A
         run.progress.count_finished_rows(len(rows))
         _note_complete(run, number)
         return part
+    run.before_changes()
     run.open(in_background=True)
     run.check_stages(rows)
     started = time.monotonic()

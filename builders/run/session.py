@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
 
+from bestofn.builders.concurrency.threads import Once
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import texts_in
@@ -33,8 +34,9 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     """Yield the run that ``config`` describes, with its folder ``out`` created and locked.
 
     During the block, the state in the manifest is ``running``. If the block raises, the state becomes ``interrupted``.
-    Raises ``ConfigError`` if a setting is wrong, or if the folder has data of another dataset or model. Raises
-    ``MachineError`` if the folder cannot be written, or if another process works in it.
+    A complete run stays complete until a shard or a table has to be written. Raises ``ConfigError`` if a setting is
+    wrong, or if the folder has data of another dataset or model. Raises ``MachineError`` if the folder cannot be
+    written, or if another process works in it.
     """
     check_flat_file_of(config)
     allow_open_files()
@@ -46,8 +48,11 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
         lock.on_lost.append(run.loop.cancel)
         run.check_lock = lock.raise_if_lost
         source = MetricsSource(run.progress, run.stage_names)
+        changes = Once()
+        run.before_changes = lambda: changes(lambda: write_state(run, "running"))
         try:
-            write_state(run, "running")
+            if manifest.read_or_empty(out).get("state") != "complete":
+                run.before_changes()
             shown = cast("JsonObject", manifest.redacted(run.config))
             with run.log.recording(out, lambda: source.metrics(run.spending(), run.services()), config=shown):
                 yield run
@@ -56,7 +61,8 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
                 run.close()  # stores the replies in flight, so that the manifest counts them
             finally:
                 lock.raise_if_lost()
-                write_state(run, "interrupted")
+                if changes.called:
+                    write_state(run, "interrupted")
             raise
         finally:
             run.close()  # before the lock is released
