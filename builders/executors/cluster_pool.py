@@ -17,6 +17,7 @@ from typing import Any
 from bestofn.builders.errors import MachineError
 from bestofn.builders.executors.cluster_gateway import MAX_CALLS, Gateway, gateway_lost, remote_cause
 from bestofn.builders.executors.cluster_shards import MAX_LOSSES, ClusterCounts
+from bestofn.builders.executors.cluster_watch import ClusterWatch, Needs
 from bestofn.builders.executors.cluster_worker import RemoteActors, ShardWorker, StageWorker
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run.progress import Progress
@@ -47,6 +48,11 @@ class Place:
         """The options of a Ray actor that reserve the resources of one worker."""
         return {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus, "resources": dict(self.resources)}
 
+    @property
+    def needs(self) -> Needs:
+        """What one worker reserves, by the names that Ray gives to the resources of a machine."""
+        return {"CPU": self.num_cpus, "GPU": self.num_gpus, **self.resources}
+
 
 @dataclass(frozen=True)
 class PoolSettings:
@@ -73,6 +79,9 @@ class WorkerPool:
     def __init__(self, settings: PoolSettings, config: JsonObject, out: Path) -> None:
         self.counts = ClusterCounts()
         self.opening: dict[Any, Worker] = {}  # Ray's reference to a call of ``open`` -> called worker
+        groups = {f"executor.placement.{name}": place.needs for name, place in settings.placement.items()}
+        self.watch = ClusterWatch({"executor.workers": settings.workers.needs, **groups})
+        self._watching = contextlib.ExitStack()
         self._settings = settings
         self._config = config
         self._out = out.resolve()
@@ -89,8 +98,9 @@ class WorkerPool:
     def __enter__(self) -> WorkerPool:
         if self._probe_name:
             (self._out / self._probe_name).touch()
+        self._watching.enter_context(self.watch.watching())
         try:
-            self._start()
+            self.watch.run(lambda _: self._start())
         except BaseException:
             self.__exit__()
             raise
@@ -101,6 +111,11 @@ class WorkerPool:
 
         if self._probe_name:
             (self._out / self._probe_name).unlink(missing_ok=True)
+        self._watching.close()
+        if self.watch.is_lost:
+            if self._gateway is not None:  # it may still run, and then it stores the replies in flight
+                ray.wait([self._gateway.close.remote()], timeout=CLOSE_S)
+            return
         stage_workers = [actor for actors in self._stage_workers.values() for actor in actors]
         _close([worker.actor for worker in self._workers if worker.is_open] + stage_workers)
         for worker in self._workers:
@@ -199,9 +214,10 @@ class WorkerPool:
             yield
         finally:
             stop.set()
-            thread.join()
-            with contextlib.suppress(Exception):  # the gateway may have ended
-                self._fetch_state(timeout_s=CLOSE_S)
+            thread.join(CLOSE_S)
+            if not self.watch.is_lost:
+                with contextlib.suppress(Exception):  # the gateway may have ended
+                    self._fetch_state(timeout_s=CLOSE_S)
             progress.rows, progress.outcomes = self.counts.totals()
 
     def _fetch_state(self, timeout_s: float) -> None:

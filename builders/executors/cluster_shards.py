@@ -15,15 +15,24 @@ MAX_LOSSES = 3  # a shard that has lost this many workers is assumed to be the c
 
 
 class ShardQueue:
-    """The shards that must still run. Shards whose worker was lost come before new shards of the source."""
+    """The shards that must still run. Shards whose worker was lost come before new shards of the source.
+
+    ``complete`` are the numbers of the complete shards.
+    """
 
     def __init__(self, run: Run) -> None:
-        self.already_complete: set[int] = set()
+        self.complete: set[int] = set()
         self.is_empty = False
         self._run = run
         self._source = checked_shards(run)
         self._lost: deque[tuple[int, Sequence[Query]]] = deque()
         self._losses: Counter[int] = Counter()
+
+    def has_shards(self) -> bool:
+        """Return whether a shard must run."""
+        if (shard := self.next()) is not None:
+            self._lost.appendleft(shard)
+        return shard is not None
 
     def next(self) -> tuple[int, Sequence[Query]] | None:
         """Return (number, queries) of the next incomplete shard; None if no shard is waiting now."""
@@ -32,7 +41,7 @@ class ShardQueue:
         for number, queries in self._source:
             if not is_shard_complete(self._run, number, queries):
                 return number, queries
-            self.already_complete.add(number)
+            self.complete.add(number)
             self._run.progress.count_finished_rows(len(queries))
         self.is_empty = True
         return None

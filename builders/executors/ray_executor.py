@@ -17,6 +17,7 @@ import logging
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -68,16 +69,22 @@ class RayExecutor:
         """Run the build that ``config`` describes, with the run folder ``out``. Returns the manifest."""
         self._check_placement(config)
         with run_session(config, out) as run:
-            started = time.monotonic()
-            with (
-                _connected(self.address, self.object_store_mb),
-                WorkerPool(self.pool_settings, config, out) as pool,
-            ):
-                log.info("The gateway is ready after %.0f s. The workers start.", time.monotonic() - started)
-                run.spending, run.services = pool.spending, pool.services
-                with show_progress(run.progress, run.stage_names, run.spending), pool.updating(run.progress):
-                    parts = _run_shards(run, pool)
-            return finish_run(run, parts)
+            queue = ShardQueue(run)
+            if queue.has_shards():
+                run.before_changes()
+                self._run_queue(queue, run, config)
+            return finish_run(run, [part_of(run.out, number) for number in sorted(queue.complete)])
+
+    def _run_queue(self, queue: ShardQueue, run: Run, config: JsonObject) -> None:
+        started = time.monotonic()
+        with (
+            _connected(self.address, self.object_store_mb),
+            WorkerPool(self.pool_settings, config, run.out) as pool,
+        ):
+            log.info("The gateway is ready after %.0f s. The workers start.", time.monotonic() - started)
+            run.spending, run.services = pool.spending, pool.services
+            with show_progress(run.progress, run.stage_names, run.spending), pool.updating(run.progress):
+                pool.watch.run(lambda stop: _run_shards(run, pool, queue, stop))
 
     def _check_placement(self, config: JsonObject) -> None:
         for name in self.pool_settings.placement:
@@ -137,14 +144,12 @@ def _unreachable(address: str | None, error: Exception) -> MachineError:
     )
 
 
-def _run_shards(run: Run, pool: WorkerPool) -> list[Path]:
-    """Assign shards to the workers until all shards are complete. Returns their Parquet parts in order."""
+def _run_shards(run: Run, pool: WorkerPool, queue: ShardQueue, stop: threading.Event) -> None:
+    """Assign the shards of ``queue`` to the workers until all shards are complete or ``stop`` is set."""
     import ray
 
-    queue = ShardQueue(run)
     in_flight: dict[Any, tuple[Worker, int, Sequence[Query]]] = {}
-    completed = queue.already_complete
-    while True:
+    while not stop.is_set():
         run.check_lock()
         for worker in pool.workers_with_room():
             if (shard := queue.next()) is None:
@@ -152,7 +157,7 @@ def _run_shards(run: Run, pool: WorkerPool) -> list[Path]:
             in_flight[worker.actor.run.remote(*shard)] = (worker, *shard)
             worker.shards += 1
         if not in_flight and queue.is_empty:
-            return [part_of(run.out, number) for number in sorted(completed)]
+            return
         for reference in ray.wait([*in_flight, *pool.opening], timeout=1.0)[0]:
             if reference not in in_flight:
                 pool.note_opened(reference)
@@ -160,7 +165,7 @@ def _run_shards(run: Run, pool: WorkerPool) -> list[Path]:
             worker, number, queries = in_flight.pop(reference)
             worker.shards -= 1
             if _receive(run.out, pool, queue, reference, worker, number, queries):
-                completed.add(number)
+                queue.complete.add(number)
         pool.warn_without_workers()
 
 

@@ -39,8 +39,14 @@ QUERIES = 96
 DRIVER = """
 import json, sys
 from pathlib import Path
+from bestofn.builders.errors import exit_on_error
+from bestofn.builders.executors import cluster_watch
 from bestofn.builders.executors.ray_executor import Place, RayExecutor
-RayExecutor(sys.argv[1], Place(1, 0.5), shards_in_flight=2).run(json.loads(Path(sys.argv[2]).read_text()), Path(sys.argv[3]))
+cluster_watch.LOST_AFTER_S = 10
+address, config, out, *resources = sys.argv[1:]
+with exit_on_error():
+    place = Place(1, 0.5, resources=dict.fromkeys(resources, 1))
+    RayExecutor(address, place, shards_in_flight=2).run(json.loads(Path(config).read_text()), Path(out))
 """
 
 
@@ -140,6 +146,53 @@ def test_a_lost_node_loses_no_request(cluster, expected, tmp_path) -> None:
         thread.join()
         assert server.requests == QUERIES, "the gateway completes the requests in flight"
     assert table(tmp_path / "ray") == expected
+
+
+def test_the_loss_of_the_only_machine_for_the_workers_ends_the_run(cluster, expected, tmp_path) -> None:
+    node = with_retries(lambda: cluster.add_node(**NODE, resources={"only": 1}))
+    with OpenAIServer(latency_s=0.05) as server:
+        given = config(tmp_path, server, "provider.limits.concurrency=3")
+        process = driver(cluster, given, tmp_path, "only")
+        wait_for(server, 20, process)
+        cluster.remove_node(node, allow_graceful=False)
+        errors = process.communicate(timeout=120)[1]
+        assert process.returncode == MachineError.exit_code, errors
+        assert "is lost, and no other machine of the cluster has the resources of executor.workers" in errors
+        RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
+        assert server.requests <= QUERIES + 3
+    assert table(tmp_path / "ray") == expected
+
+
+@pytest.mark.parametrize("lost", ["head node", "machine of this command"])
+def test_a_lost_cluster_ends_the_run(expected, tmp_path, lost) -> None:
+    """The run ends, although calls to the cluster never return, and continues without the cluster."""
+    own = with_retries(lambda: Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False}))
+    try:
+        with OpenAIServer(latency_s=0.05) as server:
+            given = config(tmp_path, server, "provider.limits.concurrency=3")
+            process = driver(own, given, tmp_path)
+            wait_for(server, 20, process)
+            if lost == "head node":
+                own.remove_node(own.head_node, allow_graceful=False)
+            else:
+                own.head_node.kill_raylet()  # the head of the cluster still answers
+            errors = process.communicate(timeout=120)[1]
+            assert process.returncode == MachineError.exit_code, errors
+            assert f"the {lost}" in errors
+            assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
+            LocalExecutor().run(given, tmp_path / "ray")
+            assert server.requests <= QUERIES + 2 * 3
+        assert table(tmp_path / "ray") == expected
+    finally:
+        own.shutdown()
+
+
+def test_a_repeated_build_starts_no_cluster(expected, tmp_path) -> None:
+    with OpenAIServer() as server:
+        given = config(tmp_path, server)
+        LocalExecutor().run(given, tmp_path / "ray")
+        described = RayExecutor("127.0.0.1:1").run(given, tmp_path / "ray")
+    assert described["queries"] == QUERIES
 
 
 def test_a_killed_driver_resumes(cluster, expected, tmp_path) -> None:
@@ -275,11 +328,11 @@ def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, m
     assert "The gateway is ready after" in caplog.text
 
 
-def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:
-    """Start a build on ``cluster`` in a new process. The run folder is ``folder/ray``."""
+def driver(cluster: Cluster, given: dict[str, Any], folder: Path, *resources: str) -> subprocess.Popen[str]:
+    """Start a build on ``cluster`` in a new process; its workers need ``resources``. The run folder is ``folder/ray``."""
     file = folder / "config.json"
     file.write_text(json.dumps(given))
-    words = [sys.executable, "-c", DRIVER, cluster.address, str(file), str(folder / "ray")]
+    words = [sys.executable, "-c", DRIVER, cluster.address, str(file), str(folder / "ray"), *resources]
     return subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE, text=True)
 
 
