@@ -1,7 +1,7 @@
 """Adds up what all commands on a run have spent, for its manifest. Used by ``builders.run.pipeline``.
 
 ``spending`` covers all commands that worked on the run. A killed command could not write its counts. Its requests,
-tokens and dollars come from the run's journal. ``last_command`` has the counts of the last command that changed the run.
+tokens and dollars come from the run's journal. ``last_command`` has the counts of the last command that changed it.
 """
 
 from __future__ import annotations
