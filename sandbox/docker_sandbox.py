@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
@@ -150,7 +151,7 @@ class DockerSandbox(PooledSandbox):
     async def _close(self) -> None:
         await super()._close()
         if self._client is not None:
-            await asyncio.to_thread(self._client.close)
+            await clean_up(self._client.close)
             self._client = None
 
     def _report(self, step: str) -> None:
@@ -268,7 +269,7 @@ async def open_box(
         with contextlib.suppress(APIError, OSError):
             container, connection = await creating
             connection.close()
-            await asyncio.to_thread(container.remove, force=True)
+            await clean_up(partial(container.remove, force=True))
         raise
     connection.setblocking(False)
     stream = AttachedStream(connection)
@@ -279,7 +280,7 @@ async def open_box(
             container.remove(force=True)
 
     async def close() -> None:
-        await asyncio.to_thread(remove)
+        await clean_up(remove)
 
     async def ran_out_of_memory() -> bool:
         return await in_thread(_ran_out_of_memory, client, str(container.id))

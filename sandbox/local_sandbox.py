@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
@@ -145,11 +146,11 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
         started = await asyncio.shield(starting)
     except asyncio.CancelledError:  # the thread continues, so wait for it and remove its process
         with contextlib.suppress(OSError):
-            await asyncio.to_thread((await starting).remove)
+            await clean_up((await starting).remove)
         raise
 
     async def close() -> None:
-        await asyncio.to_thread(started.remove)  # all steps in one thread, so that a cancelled task leaves none out
+        await clean_up(started.remove)  # all steps in one thread, so that a cancelled task leaves none out
 
     async def ran_out_of_memory() -> bool:
         return started.cgroups.ran_out_of_memory()

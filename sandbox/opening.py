@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import Self
 
@@ -23,9 +24,11 @@ class Opening:
     _opening: asyncio.Task[None] | None = None
     _step = STARTING
     _started = 0.0
+    _process = 0  # which has opened the sandbox
 
     async def __aenter__(self) -> Self:
         self._started = time.monotonic()
+        self._process = os.getpid()
         if self.in_background:
             self._opening = asyncio.ensure_future(self._open())
         else:
@@ -81,9 +84,9 @@ class PooledSandbox(Opening):
         return await self._opened().run(program)
 
     def _opened(self) -> Pool:
-        if self._pool is None:
+        if self._pool is None or self._process != os.getpid():
             name = type(self).__name__
-            raise RuntimeError(f"{name} is not open; use `async with {name}() as sandbox`")
+            raise RuntimeError(f"{name} is not open in this process; use `async with {name}() as sandbox`")
         return self._pool
 
     async def _close(self) -> None:

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.sandbox.forked import STOP_SIGNALS, ForkedProcess
 
@@ -70,6 +71,7 @@ class ProcessPool:
         self._free: asyncio.Semaphore | None = None
 
     async def __aenter__(self) -> ProcessPool:
+        self._process = os.getpid()
         self._free = asyncio.Semaphore(self.count)
         return self
 
@@ -78,7 +80,7 @@ class ProcessPool:
         workers, self._all, self._idle = list(self._all), set(), []
         for worker in workers:
             worker.kill()
-        await asyncio.gather(*self._ending, *(asyncio.to_thread(worker.join) for worker in workers))
+        await asyncio.gather(*self._ending, *(clean_up(worker.join) for worker in workers))
 
     def fork_worker(self) -> None:
         """Start one worker as a copy of this process. Call it only if ``forked.can_fork`` returns True."""
@@ -107,8 +109,8 @@ class ProcessPool:
         ``MemoryError`` above the memory limit, and any error that the function raises. If the worker ends during the
         call, the call is repeated once in a new worker. If the new worker ends too, ``WorkerLost`` is raised.
         """
-        if self._free is None:
-            raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")
+        if self._free is None or self._process != os.getpid():
+            raise RuntimeError("ProcessPool is not open in this process; use `async with ProcessPool() as workers`")
         payload = pickle.dumps((function, args))
         async with self._free:
             try:
@@ -155,7 +157,7 @@ class ProcessPool:
     def _discard(self, worker: _Worker) -> None:
         self._all.discard(worker)
         worker.kill()
-        task = asyncio.ensure_future(asyncio.to_thread(worker.join))  # a process with much memory takes time to end
+        task = asyncio.ensure_future(clean_up(worker.join))  # a process with much memory takes time to end
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 

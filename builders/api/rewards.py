@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from bestofn.builders.api.queries import AUTO
-from bestofn.builders.api.session import Answer, Item, Setting, at_exit, shared_session
+from bestofn.builders.api.session import Answer, Item, Setting, shared_session
 from bestofn.builders.api.workers import VerifierWorkers
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean
@@ -34,7 +34,6 @@ class VerifierReward:
     def _started(self) -> VerifierWorkers:
         workers = VerifierWorkers(self.kind, self.workers, **self.settings).__enter__()
         workers.warm_up()
-        at_exit(self.close)
         return workers
 
     def __call__(
@@ -60,9 +59,12 @@ class VerifierReward:
         """Return the verdicts on ``items``, verified in the worker processes if there are any."""
         if not self.workers:
             return shared_session(self.kind, **self.settings).verify_items(items)
-        if self._open is None:
+        if self._open is None or not self._open.is_of_this_process:
             self._open = self._started()
         return self._open.verify(items)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_open": None}  # an unpickled copy starts its own worker processes
 
     def close(self) -> None:
         """End the worker processes. The next call starts them again."""

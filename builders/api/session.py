@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
-import importlib
 import json
+import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -27,6 +26,8 @@ Setting = Any
 
 _shared: dict[str, VerifierSession] = {}
 _lock = threading.Lock()
+_of_parent: list[object] = []
+"""In a forked process: parts of the parent's sessions. Deleting them here would disturb connections of the parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,32 @@ class VerifierSession:
     ) -> None:
         self.kind = kind
         self.config = config or verifier_config(kind, sandbox, settings)
-        self._stack = contextlib.ExitStack()
-        self._verifiers: dict[str, Verifier] = {}
+        self._is_entered = False
         self._loop: Loop | None = None
 
     def __enter__(self) -> Self:
-        self._loop = self._stack.enter_context(Loop())
+        self._is_entered = True
+        self._open()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._verifiers.clear()
+        self._is_entered = False
+        if self._loop is not None:
+            self._loop = None
+            self._stack.close()
+
+    def __getstate__(self) -> JsonObject:
+        return {"kind": self.kind, "config": self.config, "is_entered": self._is_entered}
+
+    def __setstate__(self, state: JsonObject) -> None:
+        self.kind, self.config, self._is_entered = state["kind"], state["config"], state["is_entered"]
         self._loop = None
-        self._stack.close()
+
+    def _open(self) -> Loop:
+        self._verifiers: dict[str, Verifier] = {}
+        self._stack = contextlib.ExitStack()
+        self._loop = self._stack.enter_context(Loop())
+        return self._loop
 
     def verify(self, answer: Answer, reference: object, question: str = "", **more: Setting) -> Verdict:
         """Return the verdict on one answer. ``more`` are ``choices``, ``tools`` and ``entry_point`` of the question."""
@@ -104,7 +119,7 @@ class VerifierSession:
     def verify_queries(self, pairs: Sequence[tuple[Query, Candidate]]) -> list[Verdict]:
         """Return the verdicts on pairs of a query and a candidate, in order."""
         loop = self._opened_loop()
-        verifiers = [self._verifier_of(query) for query, _ in pairs]
+        verifiers = [self._verifier_of(query, loop) for query, _ in pairs]
         checks = [
             verdict_of(verifier, query, candidate)
             for verifier, (query, candidate) in zip(verifiers, pairs, strict=True)
@@ -112,19 +127,28 @@ class VerifierSession:
         return loop.run(_gathered(checks))
 
     def _opened_loop(self) -> Loop:
-        if self._loop is None:
-            raise RuntimeError("the verifier is not open; use `with bestofn.verifier(…) as verifier:`")
-        return self._loop
+        """Return the loop of the session in this process.
 
-    def _verifier_of(self, query: Query) -> Verifier:
+        A forked or unpickled copy of an open session opens its own, which is closed when the process ends.
+        """
+        if not self._is_entered:
+            raise RuntimeError("the verifier is not open; use `with bestofn.verifier(…) as verifier:`")
+        with _lock:
+            if self._loop is not None and self._loop.is_of_this_process:
+                return self._loop
+            if self._loop is not None:
+                _of_parent.append((self._loop, self._stack, self._verifiers))
+            return self._open()
+
+    def _verifier_of(self, query: Query, loop: Loop) -> Verifier:
         """Return the open verifier for ``query``. The first query of a kind opens its verifier."""
         kind = self.kind if self.kind != AUTO else query.split
         with _lock:
             if kind not in self._verifiers:
-                self._verifiers[kind] = self._opened(kind if self.kind == AUTO else "")
+                self._verifiers[kind] = self._opened(kind if self.kind == AUTO else "", loop)
             return self._verifiers[kind]
 
-    def _opened(self, domain: str) -> Verifier:
+    def _opened(self, domain: str, loop: Loop) -> Verifier:
         """Build and open the verifier of ``domain``. If ``domain`` is "", the configuration has only one verifier."""
         from bestofn.builders.config.objects import ObjectBuilder
 
@@ -138,7 +162,7 @@ class VerifierSession:
                 f"kind={self.kind} is a {type(verifier).__name__}, which does not verify answers; expected for example "
                 "math, code or short_answer"
             )
-        self._stack.enter_context(self._opened_loop().open(*objects.opened_in_order))
+        self._stack.enter_context(loop.open(*objects.opened_in_order))
         return verifier
 
 
@@ -167,8 +191,6 @@ def shared_session(kind: str = AUTO, sandbox: str = "auto", **settings: Setting)
     if session is None:
         session = VerifierSession(kind, sandbox=sandbox, **settings).__enter__()
         with _lock:
-            if not _shared:
-                at_exit(close_shared)
             other = _shared.setdefault(key, session)
         if other is not session:
             session.__exit__()
@@ -176,24 +198,12 @@ def shared_session(kind: str = AUTO, sandbox: str = "auto", **settings: Setting)
     return session
 
 
-def close_shared() -> None:
-    """Close all sessions of ``shared_session``."""
-    with _lock:
-        sessions = list(_shared.values())
-        _shared.clear()
-    with contextlib.ExitStack() as stack:  # if closing one session fails, the others are closed too
-        for session in sessions:
-            stack.callback(session.__exit__)
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread of the parent may have held it
 
 
-def at_exit(function: Callable[[], None]) -> None:
-    """Call ``function`` when the process ends, before Python ends its thread pools.
-
-    ``function`` may close a sandbox, which needs these thread pools.
-    """
-    importlib.import_module("concurrent.futures.thread")  # what is registered last is called first
-    register = getattr(threading, "_register_atexit", atexit.register)
-    register(function)
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 async def _gathered(checks: Sequence[Awaitable[Verdict]]) -> list[Verdict]:

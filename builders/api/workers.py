@@ -12,7 +12,7 @@ from typing import Self
 from bestofn.builders.api.answer_tables import Chunk
 from bestofn.builders.api.columns import AnswerColumns
 from bestofn.builders.api.queries import ALIASES, AUTO
-from bestofn.builders.api.session import Item, Setting, VerifierSession, at_exit, verifier_config
+from bestofn.builders.api.session import Item, Setting, VerifierSession, verifier_config
 from bestofn.builders.api.verdict_columns import Encoded, items_of, with_verdicts
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
@@ -61,6 +61,11 @@ class VerifierWorkers:
 
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether the workers were started by this process, and not by the process that this one is a fork of."""
+        return self._session is not None or self._loop.is_of_this_process
 
     def warm_up(self) -> None:
         """Start all worker processes and let them load their verifier, in the background."""
@@ -131,7 +136,6 @@ def _session(kind: str, config: JsonObject) -> VerifierSession:
     key = json.dumps([kind, config], sort_keys=True, default=str)
     if key not in _sessions:
         _sessions[key] = VerifierSession(kind, config=config).__enter__()
-        at_exit(_sessions[key].__exit__)
     return _sessions[key]
 
 

@@ -7,17 +7,14 @@ stages. When it ends, it closes the objects that were opened in it.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import contextlib
+import os
 import threading
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from bestofn.builders.concurrency.garbage import fewer_collections
-
-if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -28,12 +25,15 @@ class Loop:
     The thread starts when the loop is first used. ``cancel`` cancels the tasks in flight. Each task gets a
     ``CancelledError`` and can clean up in its ``finally`` block. ``starting`` is for the calls of ``run_together`` that
     start their coroutines one after another.
+
+    A loop belongs to the process that entered it. A forked child has a copy of the object, but not of its thread: there
+    the loop refuses to run coroutines, and leaving it does nothing. A loop that is never left is left when the process
+    ends.
     """
 
     def __enter__(self) -> Loop:
-        self._stack = contextlib.ExitStack()
-        self._stack.enter_context(fewer_collections())
-        self._started: BlockingPortal | None = None
+        self._process = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._pending: set[concurrent.futures.Future[Any]] = set()
         self._opened: list[_OpenContexts] = []
@@ -42,32 +42,52 @@ class Loop:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if not self.is_of_this_process:
+            return
+        atexit.unregister(self.__exit__)
         self.cancel()
         try:
-            for opened in list(self._opened):  # for threads that are still inside ``open``
-                self._portal.call(opened.leave)
+            for opened in reversed(list(self._opened)):  # for threads that are still inside ``open``
+                self._call(opened.leave())
         finally:
             self._exited = True
-            self._stack.__exit__(None, None, None)
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
 
     @property
-    def _portal(self) -> BlockingPortal:
-        """The portal to the thread of the loop. The first use starts this thread."""
-        from anyio.from_thread import start_blocking_portal
+    def is_of_this_process(self) -> bool:
+        """Whether the loop was entered in this process, and not in the process that this one is a fork of."""
+        return self._process == os.getpid()
 
+    def _started(self) -> asyncio.AbstractEventLoop:
+        """Return the running event loop. The first call starts its thread.
+
+        The thread is a daemon, because Python waits for all other threads before it calls the functions of ``atexit``.
+        """
+        if not self.is_of_this_process:
+            raise RuntimeError(
+                f"this event loop runs in process {self._process}; expected one that was opened in process "
+                f"{os.getpid()}. Open it after the fork."
+            )
         with self._starting:
-            if self._started is None:
-                options = {"use_uvloop": _has_uvloop()}
-                portal = start_blocking_portal(backend="asyncio", backend_options=options)
-                self._started = self._stack.enter_context(portal)
-            return self._started
+            if self._loop is None:
+                atexit.register(self.__exit__)
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=[self._loop], name="event loop", daemon=True)
+                self._thread.start()
+            return self._loop
 
     def submit(self, coroutine: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
         """Start ``coroutine`` in the loop and return its future. Raises ``CancelledError`` after ``cancel``."""
         if self._cancelled:
             coroutine.close()
             raise asyncio.CancelledError("the run is being stopped")
-        future = self._portal.start_task_soon(_run, coroutine)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+        except RuntimeError:
+            coroutine.close()
+            raise
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
         if self._cancelled:  # ``cancel`` was called after the check above
@@ -77,6 +97,10 @@ class Loop:
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run ``coroutine`` in the loop and return its result. The calling thread waits until it ends."""
         return self.submit(coroutine).result()
+
+    def _call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run ``coroutine`` in the loop, also after ``cancel``."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._started()).result()
 
     def cancel(self) -> None:
         """Refuse new coroutines and cancel the running ones. Returns immediately."""
@@ -97,8 +121,8 @@ class Loop:
             self.run(opened.enter(objects))
             yield
         finally:
-            if not self._exited:
-                self._portal.call(opened.leave)
+            if not self._exited and self.is_of_this_process:
+                self._call(opened.leave())
                 self._opened.remove(opened)
 
 
@@ -138,26 +162,23 @@ class _OpenContexts:
         return errors
 
 
-async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run ``coroutine`` in a separate asyncio task, which is cancelled only once.
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run ``loop`` until it is stopped; then cancel its tasks, and close it when they have ended.
 
-    anyio cancels its own tasks again and again until they end. In such a task, ``coroutine`` could not use ``await`` to
-    clean up.
+    Closing the loop does not wait for the threads of ``asyncio.to_thread``: a call of a library cannot be interrupted.
     """
-    from anyio import CancelScope
-
-    task = asyncio.ensure_future(coroutine)
     try:
-        await asyncio.wait([task])
-    except asyncio.CancelledError:
-        task.cancel()
-        with CancelScope(shield=True):
-            await asyncio.gather(task, return_exceptions=True)
-        raise
-    return task.result()
+        loop.run_forever()
+        loop.run_until_complete(_end_tasks())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
 
 
-def _has_uvloop() -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec("uvloop") is not None
+async def _end_tasks() -> None:
+    """Cancel the tasks of the loop and wait for their end. A task that is cleaning up is not cancelled again."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        if not task.cancelling():
+            task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

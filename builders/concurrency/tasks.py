@@ -1,10 +1,10 @@
-"""Runs coroutines concurrently; the first error cancels the others."""
+"""Runs coroutines concurrently, where the first error cancels the others, and runs the cleanup that blocks."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -37,3 +37,15 @@ async def run_together(
         for coroutine in pending[len(tasks) :]:
             coroutine.close()
     return [task.result() for task in tasks]
+
+
+async def clean_up(function: Callable[[], Result]) -> Result:
+    """Call ``function``, which frees resources and may block, in a thread.
+
+    While the interpreter ends, it starts no threads, so ``function`` blocks the event loop then.
+    """
+    try:
+        ended = asyncio.get_running_loop().run_in_executor(None, function)
+    except RuntimeError:
+        return function()
+    return await ended

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -23,6 +24,8 @@ T = TypeVar("T")
 _idle: list[
     _Thread
 ] = []  # the last one is reused first: native libraries create helper threads for each thread that calls them
+
+os.register_at_fork(after_in_child=_idle.clear)  # a forked process has none of the threads
 
 
 class Once:

@@ -2,15 +2,12 @@
 
 import asyncio
 import concurrent.futures
-import gc
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.concurrency.garbage import GC_THRESHOLDS
 
 
 def test_contexts_open_in_order_and_close_in_reverse() -> None:
@@ -121,23 +118,3 @@ def test_cancel_ends_the_tasks_and_refuses_new_ones() -> None:
         assert "Cancelled" in type(caught.value).__name__
         with pytest.raises(asyncio.CancelledError):
             loop.submit(forever())
-
-
-@pytest.fixture(params=[False, True], ids=["nothing is frozen", "frozen before"])
-def frozen(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Run the test once after ``gc.freeze`` and once after ``gc.unfreeze``. The process of the tests stays frozen."""
-    gc.freeze() if request.param else gc.unfreeze()
-    yield request.param
-    gc.freeze()
-
-
-def test_the_garbage_collector_runs_less_often_while_a_loop_is_open(frozen: bool) -> None:
-    """While a loop is open, the collector runs less often. Objects that the caller has frozen stay frozen."""
-    before = gc.get_threshold()
-    with Loop():
-        assert gc.get_threshold() == GC_THRESHOLDS
-        assert gc.get_freeze_count() > 0
-        with Loop():
-            assert gc.get_freeze_count() > 0
-    assert gc.get_threshold() == before
-    assert (gc.get_freeze_count() > 0) == frozen
