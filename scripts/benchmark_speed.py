@@ -44,19 +44,19 @@ def speed_benchmark(arguments: Arguments) -> str:
     used: Mapping[str, str] = {}
     with server(tail=False, latency_s=latency_s) as port, tempfile.TemporaryDirectory(prefix="bestofn-speed-") as home:
         for number in range(rounds):
-            measured: dict[str, Figures] = {}
+            results: dict[str, Figures] = {}
             for concurrency in concurrencies:
                 folder = Path(home) / f"{number}-{concurrency}"
                 words = build_words(folder, port, prompts, n, concurrency, *changed)
-                measured[f"bare {concurrency}"] = _run(_bare_words(port, prompts, n, concurrency), port)
-                measured[f"build {concurrency}"] = _bestofn(words, port)
-                measured[f"repeated {concurrency}"] = _bestofn(words, port)
+                results[f"bare {concurrency}"] = measured(bare_command(port, prompts, n, concurrency), port)
+                results[f"build {concurrency}"] = measured(bestofn_command(words), port)
+                results[f"repeated {concurrency}"] = measured(bestofn_command(words), port)
                 used = _classes(folder / "run")
             one = build_words(Path(home) / f"{number}-one", port, 1, n, concurrencies[0], *changed)
-            measured["one query"] = _bestofn(one, port)
-            measured["verify"] = _verify(Path(home) / f"{number}-verify", prompts * n, port)
-            every.append(measured)
-    figures = {name: _medians([measured[name] for measured in every]) for name in every[0]}
+            results["one query"] = measured(bestofn_command(one), port)
+            results["verify"] = _verify(Path(home) / f"{number}-verify", prompts * n, port)
+            every.append(results)
+    figures = {name: _medians([results[name] for results in every]) for name in every[0]}
     for concurrency in concurrencies:
         figures[f"build {concurrency}"] |= _ratios(every, concurrency, prompts * n)
     if out := arguments.text("json"):
@@ -87,13 +87,13 @@ def _classes(run: Path) -> Mapping[str, str]:
     return {group: "none" if name in ("", "nothing") else name for group, name in names.items()}
 
 
-def _medians(measured: Sequence[Figures]) -> Figures:
-    return {key: statistics.median(figures[key] for figures in measured) for key in measured[0]}
+def _medians(rounds: Sequence[Figures]) -> Figures:
+    return {key: statistics.median(figures[key] for figures in rounds) for key in rounds[0]}
 
 
 def _ratios(every: Sequence[Mapping[str, Figures]], concurrency: int, candidates: int) -> Figures:
     """Return the medians and the minima over all rounds of the build's figures, divided by those of the bare client."""
-    pairs = [(measured[f"bare {concurrency}"], measured[f"build {concurrency}"]) for measured in every]
+    pairs = [(results[f"bare {concurrency}"], results[f"build {concurrency}"]) for results in every]
     of_rounds = {
         "wall_ratio": [build["wall"] / bare["wall"] for bare, build in pairs],
         "cpu_ratio": [build["cpu"] / bare["cpu"] for bare, build in pairs],
@@ -147,13 +147,14 @@ def build_words(folder: Path, port: int, prompts: int, n: int, concurrency: int,
     return [*words, *(f"{key}={value}" for key, value in settings.items()), *changed]
 
 
-def _bare_words(port: int, prompts: int, n: int, concurrency: int) -> list[str]:
-    return ["bestofn.scripts.benchmark_speed", *map(str, (port, prompts, n, concurrency))]
+def bare_command(port: int, prompts: int, n: int, concurrency: int) -> list[str]:
+    """Return the command of the bare client, as a new process."""
+    return [sys.executable, "-m", "bestofn.scripts.benchmark_speed", *map(str, (port, prompts, n, concurrency))]
 
 
 def _verify(folder: Path, rows: int, port: int) -> Figures:
     """Verify a file with ``rows`` answers of the mock server, and one with a single answer, to know the start."""
-    all_rows, one_row = (_bestofn(verify_words(folder, count), port) for count in (rows, 1))
+    all_rows, one_row = (measured(bestofn_command(verify_words(folder, count)), port) for count in (rows, 1))
     added = max(all_rows["cpu"] - one_row["cpu"], 1e-9)
     return all_rows | {
         "rows": rows,
@@ -174,28 +175,29 @@ def verify_words(folder: Path, rows: int) -> list[str]:
     return ["verify", str(file)]
 
 
-def _bestofn(words: Sequence[str], port: int) -> Figures:
-    return _run(["bestofn.scripts.main", *words], port)
+def bestofn_command(words: Sequence[str]) -> list[str]:
+    """Return the command that runs ``bestofn`` with ``words`` as a new process."""
+    return [sys.executable, "-m", "bestofn.scripts.main", *words]
 
 
-def _run(words: Sequence[str], port: int) -> Figures:
-    """Run a module in a new process. Return the figures of ``process_usage`` and the times in seconds of its requests.
+def measured(command: Sequence[str], port: int, folder: Path | None = None) -> Figures:
+    """Run ``command`` in ``folder``. Return the figures of ``process_usage`` and the times in seconds of its requests.
 
-    Raises ``MachineError`` if the module fails.
+    Raises ``MachineError`` if the command fails.
     """
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/reset", data=b""):
         pass
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # as after pip install
-    command = [sys.executable, "-m", "bestofn.scripts.process_usage", sys.executable, "-m", *words]
+    whole = [sys.executable, "-m", "bestofn.scripts.process_usage", *command]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env, check=False)
+        done = subprocess.run(whole, stdout=subprocess.PIPE, stderr=log, text=True, env=env, cwd=folder, check=False)
         if done.returncode:
             log.seek(0)
-            raise MachineError(f"{words[0]} ended with exit code {done.returncode}:\n{log.read()[-2_000:]}")
+            raise MachineError(f"{shlex.join(command)} ended with exit code {done.returncode}:\n{log.read()[-2_000:]}")
     figures: Figures = json.loads(done.stdout)
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/stats") as reply:
         stats = json.loads(reply.read())
-    figures["requests"] = stats["requests"]
+    figures |= {name: stats[name] for name in ("requests", "completions")}
     ended = figures.pop("ended")
     if stats["requests"]:
         figures["start"] = stats["first"] - (ended - figures["wall"])

@@ -1,86 +1,103 @@
-"""Measures another engine on the server of ``bestofn benchmark speed``. The scripts ``run_*.py`` call ``measure``.
+"""Measures whole builds beside other engines: the same completions from the same server, one command after another.
 
-This module does not import bestofn, so a script runs in an environment that has only the other engine and aiohttp.
+    python -m tests.benchmarks.peers.measure distilabel=VENV curator=VENV data_designer=VENV [--rounds 1] [--json FILE]
+
+A VENV is an environment of its own for this engine; its script ``run_ENGINE.py`` says what to install. Each engine runs
+in a new process with its default settings, except for the server and the requests at once, and all its processes count.
+bestofn runs ``bestofn build`` with its default settings: journal, verification, pairs and published tables included. The
+other engines verify nothing and make no pairs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
+import os
+import statistics
 import tempfile
-import time
-import urllib.request
-from collections.abc import Callable, Sequence
-from contextlib import chdir
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
-SERVER = Path(__file__).resolve().parents[3] / "scripts" / "speed_server.py"
-MODEL, N = "mock-model", 4
+from bestofn.scripts.benchmark_speed import Figures, bare_command, bestofn_command, build_words, measured, server
+
+HERE = Path(__file__).resolve().parent
+N = 4
+ENGINES = {  # engine -> its name, and the requests that it sends for one prompt
+    "distilabel": ("distilabel 1.5.3, n = 4", 1),
+    "curator": ("Curator 0.1.31, n = 1", N),
+    "data_designer": ("Data Designer 0.9.6, n = 1", N),
+}
+Runs = Mapping[str, tuple[int, Callable[[Path], list[str]]]]
+"""Name -> the least number of requests, and a function that returns the command to run in a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The work of an engine: to sample ``N`` completions for each prompt from the server at ``url``."""
-
-    url: str
-    prompts: Sequence[str]
-    concurrency: int
-
-
-def measure(name: str, install: str, run: Callable[[Work], None], requests_per_prompt: int) -> None:
-    """Run an engine and print its times in seconds, its peak memory in MB and the counts of the server as JSON.
-
-    ``run`` imports the engine. ``install`` is the command that installs it. Exits if the engine is not installed, or if
-    the server did not get all requests.
-    """
-    parser = argparse.ArgumentParser(description=f"{name}; install it with: {install}")
+def main() -> None:
+    """Measure all engines at each number of connections, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("engines", nargs="*", metavar="ENGINE=VENV")
     parser.add_argument("--prompts", type=int, default=2_000)
-    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--concurrency", default="64,256")
     parser.add_argument("--latency", type=float, default=0.2, help="seconds")
+    parser.add_argument("--rounds", type=int, default=1, help="the medians are printed")
+    parser.add_argument("--json", type=Path, help="write the figures to this file, for plot.py")
     given = parser.parse_args()
-    prompts = [f"Question {number}: what is {number}+1?" for number in range(given.prompts)]
-    words = [sys.executable, "-P", str(SERVER), str(given.latency)]  # -P: the folder has a module named inspect
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server, tempfile.TemporaryDirectory() as folder:
-        assert server.stdout is not None
-        try:
-            port = server.stdout.readline().strip()
-            if not port:
-                raise SystemExit(f"the server did not start; it needs aiohttp: {install}")
-            url = f"http://127.0.0.1:{port}"
-            with chdir(folder):
-                figures = _used(lambda: run(Work(f"{url}/v1", prompts, given.concurrency)), name, install)
-            with urllib.request.urlopen(f"{url}/stats") as reply:
-                stats = json.loads(reply.read())
-        finally:
-            server.terminate()
-    print(json.dumps({"name": name, **figures, "requests": stats["requests"], "completions": stats["completions"]}))
-    if stats["requests"] < given.prompts * requests_per_prompt:
-        raise SystemExit(
-            f"the server got {stats['requests']:,} requests; expected {given.prompts * requests_per_prompt:,}"
-        )
+    environments = dict(word.split("=", 1) for word in given.engines)
+    if unknown := environments.keys() - ENGINES.keys():
+        parser.error(f"unknown engines: {', '.join(sorted(unknown))}; expected {', '.join(ENGINES)}")
+    figures = []
+    with server(tail=False, latency_s=given.latency) as port:
+        for concurrency in map(int, given.concurrency.split(",")):
+            runs = commands(port, given.prompts, concurrency, environments)
+            for name, values in medians(runs, port, given.rounds):
+                figures.append({"name": name, "connections": concurrency, **values})
+                print("{connections:4} {name:32} {wall:6.1f} s {cpu:6.1f} s CPU {mb:5.0f} MB".format(**figures[-1]))
+    work = f"{N * given.prompts:,} completions from a local server with a latency of {1000 * given.latency:.0f} ms"
+    described = {
+        "work": f"{work}; whole processes, default settings, medians of {given.rounds}",
+        "measured": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} processors, load {os.getloadavg()[2]:.1f}",
+        "engines": figures,
+    }
+    print(f"{described['work']}. {described['measured']}")
+    if given.json:
+        given.json.write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def _used(run: Callable[[], None], name: str, install: str) -> dict[str, float]:
-    """Run ``run``. Return the wall time, the CPU time with child processes, and the peak memory of this process.
+def commands(port: int, prompts: int, concurrency: int, environments: Mapping[str, str]) -> Runs:
+    """Return what is measured at ``concurrency``. ``environments`` are the environments of other engines."""
+    runs: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
+        "aiohttp client, n = 4": (prompts, lambda _: bare_command(port, prompts, N, concurrency)),
+        "bestofn build, n = 4, verified": (
+            prompts,
+            lambda folder: bestofn_command(build_words(folder, port, prompts, N, concurrency)),
+        ),
+    }
+    for engine, environment in environments.items():
+        name, per_prompt = ENGINES[engine]
+        script = [f"{Path(environment).absolute()}/bin/python", str(HERE / f"run_{engine}.py")]
+        work = [f"http://127.0.0.1:{port}/v1", str(prompts), str(concurrency)]
+        command = ["env", "-u", "PYTHONPATH", *script, *work]
+        runs[name] = per_prompt * prompts, lambda _, command=command: command
+    return runs
 
-    Exits with the command ``install`` in the message if the engine ``name`` cannot be imported.
-    """
-    before, started = _cpu(), time.perf_counter()
-    try:
-        run()
-    except ImportError as error:
-        raise SystemExit(
-            f"{name} is not installed ({error}). Install it in a separate environment: {install}"
-        ) from error
-    wall = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"wall": round(wall, 1), "cpu": round(_cpu() - before, 1), "mb": round(peak)}
+
+def medians(runs: Runs, port: int, rounds: int) -> Iterator[tuple[str, Figures]]:
+    """Run everything ``rounds`` times in turn, and yield the medians by name."""
+    found: dict[str, list[Figures]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, (requests, command) in runs.items():
+            with tempfile.TemporaryDirectory() as folder:
+                figures = measured(command(Path(folder)), port, Path(folder))
+            if figures["requests"] < requests:
+                raise SystemExit(f"{name} sent {figures['requests']:,} requests; expected {requests:,}")
+            found[name].append(figures)
+    for name, values in found.items():
+        yield name, _rounded(values)
 
 
-def _cpu() -> float:
-    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+def _rounded(values: Sequence[Figures]) -> Figures:
+    return {key: round(statistics.median(figures[key] for figures in values), 2) for key in values[0]}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Draws the wall time and the CPU time of the engines in ``figures.json`` as an SVG picture.
+"""Draws the wall time and the CPU time of the engines at 64 connections in ``figures.json`` as an SVG picture.
 
 python tests/benchmarks/peers/plot.py [docs/pictures/engines.svg]
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PICTURE = HERE.parents[2] / "docs" / "pictures" / "engines.svg"
 WIDTH, LEFT, BAR, GAP, TOP = 760, 250, 13, 44, 46
+CONNECTIONS = 64
 COLOURS = {"wall": "#2f6fdb", "cpu": "#ad5412"}
 LABELS = {"wall": "wall time, s", "cpu": "CPU time, s"}
 
@@ -21,7 +22,8 @@ LABELS = {"wall": "wall time, s", "cpu": "CPU time, s"}
 def main() -> None:
     """Write the picture to the path in the command line, or to its default path."""
     picture = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE
-    picture.write_text(drawn(json.loads((HERE / "figures.json").read_text("utf-8"))["engines"]), "utf-8")
+    engines = json.loads((HERE / "figures.json").read_text("utf-8"))["engines"]
+    picture.write_text(drawn([engine for engine in engines if engine["connections"] == CONNECTIONS]), "utf-8")
 
 
 def drawn(engines: Sequence[dict]) -> str:

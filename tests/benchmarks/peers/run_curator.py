@@ -9,7 +9,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from measure import MODEL, N, Work, measure
+from work import MODEL, N, Work, given_work
 
 
 def run(work: Work) -> None:
@@ -42,4 +42,4 @@ def run(work: Work) -> None:
 
 
 if __name__ == "__main__":
-    measure("Curator", "pip install 'bespokelabs-curator==0.1.31' aiohttp", run, requests_per_prompt=N)
+    run(given_work())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from measure import MODEL, N, Work, measure
+from work import MODEL, N, Work, given_work
 
 
 def run(work: Work) -> None:
@@ -35,4 +35,4 @@ def run(work: Work) -> None:
 
 
 if __name__ == "__main__":
-    measure("Data Designer", "pip install 'data-designer==0.9.6' aiohttp", run, requests_per_prompt=N)
+    run(given_work())

@@ -1,13 +1,12 @@
-"""distilabel: n completions per request. It waits for a whole batch of rows before the next batch.
+"""distilabel: n completions per request. It waits for a whole batch of rows before the next batch, so a batch has as many
+rows as requests may be in flight.
 
 pip install 'distilabel[openai]==1.5.3' requests aiohttp
 """
 
 from __future__ import annotations
 
-from measure import MODEL, N, Work, measure
-
-BATCH = 50  # rows; the default of distilabel
+from work import MODEL, N, Work, given_work
 
 
 def run(work: Work) -> None:
@@ -18,16 +17,16 @@ def run(work: Work) -> None:
     from distilabel.steps.tasks import TextGeneration  # type: ignore[import-not-found]
 
     with Pipeline(name="speed") as pipeline:
-        load = LoadDataFromDicts(data=[{"instruction": prompt} for prompt in work.prompts], batch_size=BATCH)
+        load = LoadDataFromDicts(data=[{"instruction": prompt} for prompt in work.prompts], batch_size=work.concurrency)
         generate = TextGeneration(
             llm=OpenAILLM(model=MODEL, base_url=work.url, api_key="none"),
             num_generations=N,
             group_generations=True,
-            input_batch_size=BATCH,
+            input_batch_size=work.concurrency,
         )
         load >> generate  # type: ignore[reportUnusedExpression]
     pipeline.run(use_cache=False)
 
 
 if __name__ == "__main__":
-    measure("distilabel", "pip install 'distilabel[openai]==1.5.3' requests aiohttp", run, requests_per_prompt=1)
+    run(given_work())
