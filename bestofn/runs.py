@@ -133,10 +133,10 @@ def build(
     check_settings(config, "build")
     executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     described = run(executor, config, folder)
-    from bestofn.builders.run.finish import figures_of_finished
+    from bestofn.builders.analysis.run_figures import figures_of_run
 
     check_journal(described, folder)
-    check_answers(figures_of_finished(described, folder), config)
+    check_answers(figures_of_run(folder, described), config)
     return Run(folder)
 
 

@@ -29,7 +29,6 @@ from bestofn.builders.records import (
     Program,
     Query,
     Request,
-    Row,
     Score,
     Tool,
     ToolResult,
@@ -330,21 +329,6 @@ class ReportsColumns(Protocol):
 
         Empty until the first row is read.
         """
-        ...
-
-
-class Stage(Protocol):
-    """One step of a build: it computes new columns of a row and changes no existing column."""
-
-    name: str
-
-    @property
-    def adds(self) -> Mapping[str, object]:
-        """The columns that the stage adds: column name -> ``datasets`` feature."""
-        ...
-
-    async def __call__(self, row: Row) -> Row:
-        """Compute the added columns of one row, and return only these columns."""
         ...
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from bestofn.builders.arrow_types import Json, List, Value
+from datasets import Features, Json, List, Value
+
 from bestofn.builders.formats import exact_json
 from bestofn.builders.records import (
     Candidate,
@@ -32,13 +33,12 @@ from bestofn.builders.records import (
     Verdict,
 )
 
-RecordT = TypeVar("RecordT")
 SCHEMA_VERSION = "1.2.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``cache_hour``: only prices use it
 
 
 @cache
-def features() -> Mapping[str, Any]:
+def features() -> Mapping[str, Features]:
     """Return the types of the columns: group (``query``, ``candidates``, …, ``pairs``) -> column -> type."""
     text, integer, number = Value("string"), Value("int64"), Value("float64")
     json_object = Json()
@@ -81,12 +81,18 @@ def features() -> Mapping[str, Any]:
     score = {"value": number, "parts": json_object}
     pair = {"chosen": integer, "rejected": integer, "margin": number, "reason": text, "basis": text}
     return {
-        "query": query,
-        "candidates": {"candidates": List(candidate)},
-        "verdicts": {"verdicts": List(verdict)},
-        "scores": {"scores": List(score)},
-        "pairs": {"pairs": List(pair)},
+        "query": Features(query),
+        "candidates": Features({"candidates": List(candidate)}),
+        "verdicts": Features({"verdicts": List(verdict)}),
+        "scores": Features({"scores": List(score)}),
+        "pairs": Features({"pairs": List(pair)}),
     }
+
+
+@cache
+def all_features() -> Features:
+    """Return the types of all columns of a nested row."""
+    return Features({name: kind for group in features().values() for name, kind in group.items()})
 
 
 def query_to_row(query: Query) -> dict[str, Any]:
@@ -162,42 +168,25 @@ def score_from_row(row: Row) -> Score:
     return Score(row["value"], row.get("parts") or {})
 
 
-class NestedRow(dict[str, object]):
-    """A nested row that keeps the records decoded from its columns. So each column is decoded only once."""
-
-    def __init__(self, row: Row) -> None:
-        super().__init__(row)
-        self.records: dict[str, tuple[object, Sequence[object]]] = {}  # column -> its entries, and their records
-
-
 def candidates_of(row: Row) -> list[Candidate]:
     """Return the candidates of a nested row, in order."""
-    return _records(row, "candidates", candidate_from_row)
+    return list(map(candidate_from_row, row["candidates"]))
 
 
 def verdicts_of(row: Row) -> list[Verdict]:
     """Return the verdicts of a nested row, in the order of its candidates."""
-    return _records(row, "verdicts", verdict_from_row)
+    return list(map(verdict_from_row, row["verdicts"]))
 
 
 def scores_of(row: Row) -> list[Score]:
     """Return the scores of a nested row, in the order of its candidates."""
-    return _records(row, "scores", score_from_row)
+    return list(map(score_from_row, row["scores"]))
 
 
 def judged_from_row(row: Row) -> list[Judged]:
     """Return the candidates of a nested row with their verdicts and scores, in order."""
     aligned = zip(candidates_of(row), verdicts_of(row), scores_of(row), strict=True)
     return [Judged(*one) for one in aligned]
-
-
-def _records(row: Row, column: str, from_row: Callable[[Row], RecordT]) -> list[RecordT]:
-    entries: Sequence[Row] = row[column]
-    if not isinstance(row, NestedRow):
-        return list(map(from_row, entries))
-    if column not in row.records or row.records[column][0] is not entries:
-        row.records[column] = entries, list(map(from_row, entries))
-    return list(cast("Sequence[RecordT]", row.records[column][1]))
 
 
 def clean(value: Any) -> Any:

@@ -24,12 +24,12 @@ from typing import Any, TypeVar
 
 from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
-from bestofn.sandbox.forked import STOP_SIGNALS, ForkedProcess
 
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
 
 _LARGE = 1 << 16  # bytes of a call that are sent in a thread, because the worker may be slow to read them
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the parent handles them and ends its workers
 START_S = 60.0  # time limit for a worker to start and import its modules on a busy machine
 
 
@@ -81,17 +81,6 @@ class ProcessPool:
         for worker in workers:
             worker.kill()
         await asyncio.gather(*self._ending, *(clean_up(worker.join) for worker in workers))
-
-    def fork_worker(self) -> None:
-        """Start one worker as a copy of this process. Call it only if ``forked.can_fork`` returns True."""
-        worker = _Worker(self.memory_mb, self.preload, self.cpu_s, is_copy=True)
-        self._all.add(worker)
-        self._idle.append(worker)
-
-    def kill(self) -> None:
-        """Kill all workers at once, also if the pool was never opened."""
-        for worker in self._all:
-            worker.kill()
 
     async def start(self) -> None:
         """Start all processes before the first call. Calls wait until a process is ready."""
@@ -189,23 +178,16 @@ class WorkerLost(RuntimeError):
 
 
 class _Worker:
-    """One worker process and the pipe to it. With ``is_copy``, the process is a copy of this one (``forked``)."""
+    """One worker process and the pipe to it."""
 
-    def __init__(self, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None, *, is_copy: bool = False) -> None:
+    def __init__(self, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None) -> None:
         self.calls = 0
         self._is_ready = False
         self._cpu_s = cpu_s
         self._pipe, worker_end = multiprocessing.Pipe()
         settings = worker_end.fileno(), memory_mb, preload, cpu_s
         with worker_end:
-            self._process = self._copy(settings) if is_copy else _new_process(settings)
-
-    def _copy(self, settings: _ServeSettings) -> ForkedProcess:
-        def serve_copy() -> None:
-            self._pipe.close()  # otherwise the copy would not see that its parent has ended
-            serve(*settings)
-
-        return ForkedProcess(serve_copy)
+            self._process = _new_process(settings)
 
     def is_alive(self) -> bool:
         """Return True while the process runs."""

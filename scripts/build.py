@@ -109,10 +109,10 @@ def build(config: dict[str, Any]) -> JsonObject:
             lines = [str(error), over_budget(read_or_empty(out)), kept if "same command" in str(error) else resume]
             error.args = ("\n".join(filter(None, lines)),)
         raise
+    from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.headline import headline
-    from bestofn.builders.run.finish import figures_of_finished
 
-    figures = figures_of_finished(described, out)
+    figures = figures_of_run(out, described)
     print(headline(figures, described, out))
     if config.get("preview"):
         print(

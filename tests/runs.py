@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import features_from
 from bestofn.builders.pairing.strategies import verified_vs_refuted
 from bestofn.builders.records import Candidate, Judged, Query, Reference, Score, Usage, Verdict
 from bestofn.builders.run import manifest
 from bestofn.builders.schema import (
     SCHEMA_VERSION,
+    all_features,
     candidate_to_row,
-    features,
     query_to_row,
     score_to_row,
     verdict_to_row,
@@ -134,7 +133,7 @@ def write_run(
 
 def write_shard(part: Path, nested: Iterable[Mapping[str, Any]]) -> int:
     """Write the rows ``nested`` as one shard. Return their number."""
-    columns = features_from({name: kind for group in features().values() for name, kind in group.items()})
+    columns = all_features()
     return parquet_files.write_parquet(nested, part, columns, {"schema_version": SCHEMA_VERSION})
 
 

@@ -12,7 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from bestofn.builders.arrow_types import arrow, features_of_schema, parquet_writer
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import Features
+
 from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.sources.file_rows import csv_rows
@@ -95,7 +98,6 @@ class ArrowChunk:
     @classmethod
     def of(cls, table: Batch) -> ArrowChunk:
         """Return a chunk with the rows of ``table``."""
-        pa = arrow()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -104,18 +106,18 @@ class ArrowChunk:
     @property
     def table(self) -> Batch:
         """The rows as a ``pyarrow.Table``."""
-        return arrow().ipc.open_stream(self.stream).read_all()
+        return pa.ipc.open_stream(self.stream).read_all()
 
     def rows(self, names: Sequence[str]) -> list[Row]:
         """Return the columns ``names``, one mapping per row. JSON values are decoded."""
         table = self.table.select(list(names))
         if "arrow.json" not in str(table.schema):
             return table.to_pylist()
-        return list(from_table(table, features_of_schema(table.schema)))
+        return list(from_table(table, Features.from_arrow_schema(table.schema)))
 
     def has_lists(self, column: str) -> bool:
         """Return whether ``column`` has lists of answers. A list of messages is one answer."""
-        kinds = arrow().types
+        kinds = pa.types
         kind = self.table.schema.field(column).type
         if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):
             return False
@@ -123,7 +125,6 @@ class ArrowChunk:
 
     def encoded(self, values: Values) -> bytes:
         """Return the rows with their verdict columns, as an Arrow stream."""
-        pa = arrow()
         table = self.table
         table = table.drop_columns([name for name in values if name in table.column_names])
         several = any(isinstance(value, list) for value in values[STATUS])
@@ -166,7 +167,6 @@ class ArrowAnswers:
         if self.path is None:
             yield from islice(self.dataset.with_format("arrow").iter(batch_size=rows), skip, None)
             return
-        pa = arrow()
         with _opened_source(self.path) as file:
             for batch in islice(file.iter_batches(rows), skip, None):
                 yield pa.Table.from_batches([batch])
@@ -183,14 +183,13 @@ class ArrowAnswers:
     def join(self, parts: Sequence[Path], out: Path) -> None:
         """Write the rows of all ``parts`` to one Parquet file, ``out``."""
         schema = _table_of(parts[0]).schema
-        with parquet_writer(out, schema) as writer:
+        with pq.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
             for part in parts:
                 writer.write_table(_table_of(part).select(schema.names).cast(schema))
 
 
 def _table_of(part: Path) -> Batch:
     """Return the rows of all Arrow streams in the file ``part``."""
-    pa = arrow()
     tables = []
     with pa.memory_map(str(part)) as file:
         while file.tell() < file.size():
@@ -215,7 +214,6 @@ class CsvAnswers(ArrowAnswers):
 
     def batches(self, rows: int, skip: int) -> Iterator[Batch]:
         """Yield Arrow tables of at most ``rows`` rows, without the first ``skip`` tables."""
-        pa = arrow()
         schema = pa.schema([(name, pa.string()) for name in self.columns])
         lines = islice(self._rows(), skip * rows, None)
         while batch := list(islice(lines, rows)):

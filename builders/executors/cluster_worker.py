@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from datasets import Features
+
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import MachineError
 from bestofn.builders.executors.cluster_gateway import GatewaySampler, ShardCounts, enter_all, remote_cause
@@ -28,6 +30,7 @@ from bestofn.builders.run.pipeline import Run, create_run, run_shard
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.provider import Provider
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.checksums import marker_of
 
 REPORT_EVERY_S = 1.0
@@ -132,7 +135,7 @@ class StageWorker:
         self._open = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
 
-    async def adds(self) -> Mapping[str, object]:
+    async def adds(self) -> Features:
         """Return the columns that the stage adds, with their types."""
         return self._stage.adds
 
@@ -144,25 +147,30 @@ class StageWorker:
         if self._opening is None:
             self._opening = asyncio.ensure_future(enter_all(self._open, self._run.objects.opened_in_order))
         await asyncio.shield(self._opening)
-        return await self._stage(row)
+        return await self._stage.compute(row)
 
     async def close(self) -> None:
         """Close all objects of the stage."""
         await self._open.aclose()
 
 
-class RemoteStage:
+class RemoteStage(Stage):
     """A ``Stage`` that sends its rows to several stage workers in turn.
 
     The result is the same as if the stage ran in the shard worker.
     """
 
-    def __init__(self, name: str, adds: Mapping[str, object], workers: RemoteActors) -> None:
+    def __init__(self, name: str, adds: Features, workers: RemoteActors) -> None:
         self.name = name
-        self.adds = adds
+        self._adds = adds
         self._workers = itertools.cycle(workers)
 
-    async def __call__(self, row: Row) -> Row:
+    @property
+    def adds(self) -> Features:
+        """The columns that the stage adds, with their types."""
+        return self._adds
+
+    async def compute(self, row: Row) -> Row:
         """Return the columns that the stage adds to ``row``. Raises ``MachineError`` if a stage worker is lost."""
         from ray.exceptions import RayError, RayTaskError
 

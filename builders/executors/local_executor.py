@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+import threading
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.records import JsonObject
+from bestofn.builders.records import JsonObject, Query
 from bestofn.builders.run.finish import finish_run
 from bestofn.builders.run.paid_batches import store_finished_batches
 from bestofn.builders.run.pipeline import Run, checked_shards, run_shard
@@ -22,9 +24,8 @@ STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to st
 class LocalExecutor:
     """Samples up to ``shards_in_flight`` shards at once, one thread per shard. All coroutines share one event loop.
 
-    As many further shards may be in the second process, or wait for it. ``shards_in_flight`` limits the memory use. The
-    first error that stops the run cancels all shards. Every reply is in the journal, so the same command can resume the
-    run.
+    As many further shards may be in the later stages. ``shards_in_flight`` limits the memory use. The first error that
+    stops the run cancels all shards. Every reply is in the journal, so the same command can resume the run.
     """
 
     name = "local"
@@ -46,28 +47,23 @@ class LocalExecutor:
         """Run all shards and return their Parquet parts in order."""
         parts: dict[int, Path] = {}
         in_flight: dict[Future[Path], int] = {}
-        sampled: dict[int, Future[Any]] = {}  # by shard in flight; done once its candidates are sampled
+        sampling = threading.Semaphore(self.shards_in_flight)
         pool = ThreadPoolExecutor(2 * self.shards_in_flight, thread_name_prefix="shard")
 
         def wait_for_one() -> None:
-            is_full = len(in_flight) >= 2 * self.shards_in_flight
-            sampling = [] if is_full else [future for future in sampled.values() if not future.done()]
-            wait([*in_flight, *sampling], return_when=FIRST_COMPLETED)
-            for future in [future for future in in_flight if future.done()]:
-                number = in_flight.pop(future)
-                del sampled[number]
-                parts[number] = future.result()
+            for future in wait(in_flight, return_when=FIRST_COMPLETED).done:
+                parts[in_flight.pop(future)] = future.result()
 
-        def may_start() -> bool:
-            sampling = sum(not future.done() for future in sampled.values())
-            return sampling < self.shards_in_flight and len(in_flight) < 2 * self.shards_in_flight
+        def run_one(number: int, queries: Sequence[Query]) -> Path:
+            with contextlib.ExitStack() as held:  # until the candidates are sampled
+                held.enter_context(sampling)
+                return run_shard(run, number, queries, held.close)
 
         try:
             for number, queries in checked_shards(run):
-                while not may_start():
+                while len(in_flight) >= 2 * self.shards_in_flight:
                     wait_for_one()
-                sampled[number] = Future()
-                in_flight[pool.submit(run_shard, run, number, queries, sampled[number])] = number
+                in_flight[pool.submit(run_one, number, queries)] = number
                 wait([run.opened, *in_flight], timeout=FIRST_REQUEST_S, return_when=FIRST_COMPLETED)
             while in_flight:
                 wait_for_one()

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
+import pyarrow.parquet as pq
+
 from bestofn.builders.analysis.figures_json import PairsJson, RatesJson, RunJson
-from bestofn.builders.arrow_types import read_schema
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.pairing.basis import VERIFIED, provenance
 from bestofn.builders.records import Row
@@ -181,7 +182,7 @@ def _contents(views: Views) -> dict[str, object]:
 
 def _columns(view: str, sides: Mapping[str, Sequence[Path]]) -> list[str]:
     """Return the table of columns of a config; [] for a config of ``hub.pairings``, which has the columns of dpo."""
-    return column_lines(view, read_schema(_first_file(sides)).names) if view in VIEWS else []
+    return column_lines(view, pq.read_schema(_first_file(sides)).names) if view in VIEWS else []
 
 
 def _about(view: str) -> str:
@@ -196,7 +197,7 @@ def _first_file(sides: Mapping[str, Sequence[Path]]) -> Path:
 def _datasets_version(views: Views) -> str:
     """Return the first version of ``datasets`` that reads all tables; "" if the tables have only types of Arrow."""
     types = "".join(
-        str((read_schema(_first_file(sides)).metadata or {}).get(b"huggingface")) for sides in views.values()
+        str((pq.read_schema(_first_file(sides)).metadata or {}).get(b"huggingface")) for sides in views.values()
     )
     return JSON_SINCE if '"Json"' in types else ""
 

@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bestofn.builders.arrow_types import features_of_schema
+from datasets import Features
+
 from bestofn.builders.config.choice_settings import node_of
 from bestofn.builders.config.choices import choices_of, unknown_choice
 from bestofn.builders.errors import ConfigError
@@ -44,7 +45,7 @@ def write_pairings(out: Path, folder: Path, described: JsonObject, names: Sequen
 def _write_pairing(run: Run, folder: Path, described: JsonObject) -> list[Path]:
     parts = shards.parts_of(run.out)
     with opened(parts[0]) as file:
-        features = features_of_schema(file.schema_arrow)
+        features = Features.from_arrow_schema(file.schema_arrow)
     part = folder / "shard.parquet"
     write_parquet(_paired(run, parts), part, features, {})
     settings = table_settings(run.config, run.stage_list, run.not_sent, "")

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bestofn.builders.arrow_types import open_parquet
 from bestofn.builders.redaction.key_shapes import ANY_SHAPE, keys_in
 from bestofn.builders.redaction.secrets import remembered
+from bestofn.builders.tables.parquet_files import opened
 
 ROWS = 2_000  # rows of a table that are in memory at once
 OWN = "a credential of this machine"  # its environment or the settings of the command
@@ -57,7 +57,7 @@ def _text_of_file(path: Path) -> list[tuple[str, str]]:
 
 def _texts_of_table(path: Path) -> Iterator[tuple[str, str]]:
     """Yield (place, text) for the metadata of a Parquet file and for each value that may contain a credential."""
-    with open_parquet(path) as file:
+    with opened(path) as file:
         for key, value in (file.schema_arrow.metadata or {}).items():
             yield "metadata", f"{key.decode('utf-8', 'replace')}: {value.decode('utf-8', 'replace')}"
         for batch in file.iter_batches(batch_size=ROWS):

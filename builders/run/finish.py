@@ -5,52 +5,35 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bestofn.builders.arrow_types import count_rows
 from bestofn.builders.errors import DamagedFile
 from bestofn.builders.protocols import ReportsDropped
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import limits_as_machine_error
 from bestofn.builders.run.fingerprints import fingerprint
-from bestofn.builders.run.landing import Landed
 from bestofn.builders.run.pipeline import Run, skipped_rows
 from bestofn.builders.run.run_folder import delete_stale_files
 from bestofn.builders.tables import candidate_table, checksums
 from bestofn.builders.tables.candidate_table import costs_of
 from bestofn.builders.tables.checksums import read_marker
 from bestofn.builders.tables.flat_file import write_flat_file
-from bestofn.builders.tables.parquet_files import table_files
+from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.tables.views import VIEWS
 from bestofn.builders.tables.writer import write_views
-
-if TYPE_CHECKING:
-    from bestofn.builders.analysis.run_figures import RunFigures
 
 log = logging.getLogger(__name__)
 
 FACTS = ("queries", "skipped", "dropped", "shards", "not_sent")  # entries of the manifest about the queries
 NULL_ANSWERS = "recorded answers that are null"
-SUMMARY_MODULES = ("bestofn.builders.analysis.problems", "numpy.random", "numpy.ma")
-"""Modules that the summary of a build needs."""
-
-
-class FinishedRun(dict[str, Any]):
-    """The manifest of a finished run.
-
-    ``figures`` are the figures of its tables; None if they were not computed while the tables were written.
-    """
-
-    figures: RunFigures | None = None
 
 
 @limits_as_machine_error()
-def finish_run(run: Run, parts: Sequence[Path]) -> FinishedRun:
+def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
     """Write the published views of ``parts`` and the manifest, and return the manifest.
 
     Parts and cache files that were computed with other settings are deleted. If the tables of the run are complete,
@@ -58,7 +41,7 @@ def finish_run(run: Run, parts: Sequence[Path]) -> FinishedRun:
     disk is full or read-only.
     """
     facts: dict[str, Any] = {
-        "queries": sum(count_rows(part) for part in parts),
+        "queries": rows_in(parts),
         "skipped": skipped_rows(run.source) | ({NULL_ANSWERS: run.null_answers} if run.null_answers else {}),
         "dropped": list(run.source.dropped) if isinstance(run.source, ReportsDropped) else [],
         "shards": len(parts),
@@ -68,22 +51,14 @@ def finish_run(run: Run, parts: Sequence[Path]) -> FinishedRun:
     earlier = manifest.read_or_empty(run.out)
     if _is_published(run, earlier, _made_of(run, parts, facts)):
         log.info("The run is complete, and nothing has changed. No file was written.")
-        return FinishedRun(earlier | spent)
+        return {**earlier, **spent}
     run.before_changes()
     delete_stale_files(run.out, parts)
     described = manifest.describe(run.config, state="complete", **facts, **spent)
-    landed = None
-    if run.second is not None and run.is_open:
-        landing = run.loop.submit(run.second.finish_views(parts, described, run.table_settings))
-        for module in SUMMARY_MODULES:  # meanwhile
-            importlib.import_module(module)
-        landed = landing.result()
-    publish_tables(run, parts, described, landed)
+    publish_tables(run, parts, described)
     described["cost"] = costs_of(candidate_table.read(run.out))
     manifest.write(run.out, described)
-    finished = FinishedRun(described)
-    finished.figures = landed.figures if landed else None
-    return finished
+    return described
 
 
 def _made_of(run: Run, parts: Sequence[Path], facts: JsonObject) -> str:
@@ -117,21 +92,12 @@ def _published(run: Run, made_of: str) -> JsonObject:
     return {"made_of": made_of} | {name: checksums.checksum(file) for name, file in files.items() if file.is_file()}
 
 
-def figures_of_finished(described: JsonObject, out: Path) -> RunFigures:
-    """Return the figures of the run in the folder ``out``, for which an executor has returned ``described``."""
-    from bestofn.builders.analysis.run_figures import figures_of_run
-
-    known = described.figures if isinstance(described, FinishedRun) else None
-    return known or figures_of_run(out, described)
-
-
-def publish_tables(run: Run, parts: Sequence[Path], described: dict[str, Any], landed: Landed | None = None) -> None:
+def publish_tables(run: Run, parts: Sequence[Path], described: dict[str, Any]) -> None:
     """Write the published tables of ``parts``, their checksums and the flat file of the setting ``flat_file``.
 
-    The rows by table and the fingerprint of the tables are added to the manifest ``described``. If ``landed`` is set,
-    the second process has written the tables.
+    The rows by table and the fingerprint of the tables are added to the manifest ``described``.
     """
-    described["views"] = landed.rows if landed else write_views(parts, run.out, described, run.table_settings)
+    described["views"] = write_views(parts, run.out, described, run.table_settings)
     files = [file for name in VIEWS for file in table_files(run.out / name)]
     manifest.write_text(run.out / checksums.FILE, checksums.of_tables(run.out, files))
     if flat_file := run.config.get("flat_file"):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bestofn.builders.protocols import PlannedCalls, Sampler, Stage, planned_calls
+from bestofn.builders.protocols import PlannedCalls, Sampler, planned_calls
 from bestofn.builders.records import Query, Usage, content_text
 from bestofn.builders.sampling.cost import (
     CHARACTERS_PER_TOKEN,
@@ -22,6 +22,7 @@ from bestofn.builders.sampling.cost import (
 )
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.score import ScoreCandidates
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.stages.verify import Verify
 
 INSTRUCTION_TOKENS = 300  # assumed length of the instruction of a judge

@@ -30,14 +30,14 @@ from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.config.signatures import keyword_parameters
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.pairing.basis import VERIFIED
-from bestofn.builders.protocols import HasWeights, OpensInBackground, ReportsSkipped, Sampler, Source, Stage, Verifier
+from bestofn.builders.protocols import HasWeights, OpensInBackground, ReportsSkipped, Sampler, Source, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run.disk import limits_as_machine_error
 from bestofn.builders.run.fingerprints import fingerprint, stage_fingerprints
 from bestofn.builders.run.first_rows import FirstRows, PairingWithoutVerdicts
 from bestofn.builders.run.forecast import Forecast
-from bestofn.builders.run.part_writer import Failures, PartWriter
+from bestofn.builders.run.part_writer import PartWriter
 from bestofn.builders.run.preflight import check_stages
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.reward_scales import estimate_scales, load_scales, reward_without_scales
@@ -47,7 +47,6 @@ from bestofn.builders.run.run_folder import (
     write_marker,
 )
 from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
-from bestofn.builders.run.second_process import SecondProcess, Shard, second_process
 from bestofn.builders.run.spending import Spending
 from bestofn.builders.run.table_settings import pair_basis, reward_of, table_settings
 from bestofn.builders.sampling.attempt_counts import ServiceState
@@ -57,6 +56,7 @@ from bestofn.builders.sampling.provider import Provider, settings_not_sent
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import query_to_row
 from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.stages.verify import Verify
 from bestofn.builders.tables.columns import TableSettings
 
@@ -86,7 +86,6 @@ class Run:
     spending: Callable[[], JsonObject]  # see ``Ledger.totals``
     account: Spending  # what all commands on this run have spent
     services: Callable[[], Sequence[ServiceState]]  # see ``Ledger.services``
-    second: SecondProcess | None = None  # runs the stages after the first one; None: this process runs all stages
     null_answers: int = 0  # recorded answers that are null, and left out
     check_lock: Callable[[], None] = lambda: None  # raises if another process has taken over the run folder
     before_changes: Callable[[], None] = lambda: None  # called before a shard or a table of the run folder is written
@@ -155,7 +154,7 @@ class Run:
                 for name, value in self.not_sent.items():
                     log.warning("sampling.%s=%s is not sent, because the service does not accept it.", name, value)
                 _check_memory(self.objects)
-                self._stack.enter_context(self.loop.open(*self.objects.opened_in_order, self.second))
+                self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
                 self.opened.set_result(None)
 
     def check_stages(self, rows: Sequence[Row]) -> None:
@@ -244,8 +243,8 @@ def create_run(
     run.set_scales()
     if run.generate is not None and run.generate.recorded is None:
         run.config = {**config, "n": run.generate.n}
-    if make_sampler is None:
-        run.second = second_process(run.config, out, run.stage_list)
+    for stage, _ in stages:
+        stage.loop = loop
     return run
 
 
@@ -341,25 +340,24 @@ def skipped_rows(source: Source) -> dict[str, int]:
 
 
 @limits_as_machine_error()
-def run_shard(run: Run, number: int, queries: Sequence[Query], sampled: Future[Any] | None = None) -> Path:
+def run_shard(run: Run, number: int, queries: Sequence[Query], sampled: Callable[[], None] = lambda: None) -> Path:
     """Run all stages over ``queries``, write the shard's Parquet part and marker, and return the path of the part.
 
-    ``sampled`` gets its result when the candidates are sampled and the second process runs the other stages.
-    A shard that is already complete with the same fingerprint is not run again. Stage results in the cache are reused.
-    Raises ``MachineError`` if the disk is full or read-only.
+    ``sampled`` is called when the candidates are sampled. A shard that is already complete with the same fingerprint is
+    not run again. Stage results in the cache are reused. Raises ``MachineError`` if the disk is full or read-only.
     """
     rows = [query_to_row(query) for query in queries]
     fingerprints = run.fingerprints(rows)
     part = part_of(run.out, number)
     if is_complete(part, fingerprints[-1]):
         run.progress.count_finished_rows(len(rows))
-        _note_complete(run, number)
         return part
     run.before_changes()
     run.open(in_background=True)
     run.check_stages(rows)
     started = time.monotonic()
-    failed = _write_part(run, Shard(number, rows, fingerprints), queries, sampled or Future())
+    writer = PartWriter(run.out, run.stage_list, run.progress.count_row)
+    failed = writer.write(number, rows, fingerprints, sampled)
     log.info(
         "Shard %d: %d queries in %.1f s. Failures: %s.",
         number,
@@ -369,31 +367,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query], sampled: Future[A
         extra=ONLY_IN_FILE,
     )
     write_marker(part, fingerprints, len(rows), failed)
-    _note_complete(run, number)
     return part
-
-
-def _note_complete(run: Run, number: int) -> None:
-    if run.second is not None:
-        run.second.complete(number)
-
-
-def _write_part(run: Run, shard: Shard, queries: Sequence[Query], sampled: Future[Any]) -> Failures:
-    """Run the stages over ``shard``, whose queries are ``queries``, and write its part. Returns the failures by stage.
-
-    For ``sampled`` see ``run_shard``.
-    """
-    writer = PartWriter(run.out, run.stage_list, run.loop, run.progress.count_row)
-    if run.second is None:
-        return writer.write(*shard)
-    run.second.expect(len(shard.rows), run.loop, run.table_settings)
-    writer.run_first_stage(*shard)
-    if not run.second.takes(queries):
-        return writer.write(*shard)
-    sampled.set_result(None)
-    written = run.loop.run(run.second.write(shard, run.table_settings))
-    run.progress.add(written.rows, written.outcomes)
-    return written.failed
 
 
 def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import (
     AuthenticationError,
     Forbidden,
@@ -23,11 +22,12 @@ from bestofn.builders.errors import (
     names_failed_request,
 )
 from bestofn.builders.formats.missing_scores import has_failed
-from bestofn.builders.protocols import OpensInBackground, Sampler, Stage
+from bestofn.builders.protocols import OpensInBackground, Sampler
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.sampling.provider import config_key_of
 from bestofn.builders.schema import score_from_row, verdict_from_row
 from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.stage import Stage
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ def _warn_undecided(reasons: Sequence[str]) -> None:
 
 async def _through(stages: Sequence[Stage], row: Row) -> Row:
     for stage in stages:
-        row = {**row, **await stage(row)}
+        row = {**row, **await stage.compute(row)}
     return row
 
 
@@ -191,5 +191,5 @@ def _remedy(error: str, key: str) -> str:
 
 async def _errors(generate: Generate, rows: Sequence[Row]) -> list[str]:
     """Return the error of each candidate of ``rows``; "" if it has none."""
-    sampled = await run_together(generate(row) for row in rows)
+    sampled = await generate.compute_rows(rows)
     return [candidate["error"] for added in sampled for candidate in added["candidates"]]

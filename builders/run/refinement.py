@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import features_from
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
-from bestofn.builders.schema import SCHEMA_VERSION, features
+from bestofn.builders.schema import SCHEMA_VERSION, all_features
 from bestofn.builders.stages.pair import MakePairs
 from bestofn.builders.stages.refine import Refiner, refined_pairs
 from bestofn.builders.tables import checksums, parquet_files
@@ -49,16 +48,15 @@ def refined_rows(
     while batch := list(itertools.islice(remaining, BATCH)):
         for row in run(run_together(refiner.row(row) for row in batch)):
             if row is not None:
-                yield row | run(pairs(row))
+                yield row | run(pairs.compute(row))
 
 
 def write_refined_run(
     refined: Iterable[JsonObject], run: Path, out: Path, settings: TableSettings, facts: JsonObject
 ) -> dict[str, Any]:
     """Write the shard, the tables and the manifest of the refined run ``out``. Returns the manifest."""
-    columns = features_from({name: kind for group in features().values() for name, kind in group.items()})
     part = out / "shards" / "00000.parquet"
-    queries = parquet_files.write_parquet(refined, part, columns, {"schema_version": SCHEMA_VERSION})
+    queries = parquet_files.write_parquet(refined, part, all_features(), {"schema_version": SCHEMA_VERSION})
     config = manifest.read(run).get("config") or {}
     described = manifest.describe(config, state="complete", queries=queries, refined_from=str(run), **facts)
     described["views"] = write_views([part], out, described, settings)

@@ -25,10 +25,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import Features, features_from
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError, may_be_retried
-from bestofn.builders.protocols import Sampler, Stage
+from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Candidate, JsonObject, Row
 from bestofn.builders.run import manifest
 from bestofn.builders.run.fingerprints import fingerprint
@@ -39,8 +38,9 @@ from bestofn.builders.run.run_folder import REPLACEMENT, adopt_marker, write_mar
 from bestofn.builders.run.run_lock import run_lock
 from bestofn.builders.run.run_log import ONLY_IN_FILE
 from bestofn.builders.run.selection import Condition, condition, selected_positions
-from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
+from bestofn.builders.schema import SCHEMA_VERSION, all_features, candidate_to_row, query_from_row
 from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.attempts import Attempt, history_entry, history_of
 from bestofn.builders.tables.checksums import marker_of
@@ -154,7 +154,7 @@ def _regenerate_parts(
             rows = list(shards.nested([part]))
             run.loop.run(regeneration.update_rows(rows, selected[part]))
             log.info("Shard %s: %d queries sampled again.", part.stem, len(selected[part]), extra=ONLY_IN_FILE)
-            parquet_files.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
+            parquet_files.write_parquet(rows, folder / part.name, all_features(), {"schema_version": SCHEMA_VERSION})
     result.spending = run.ledger.totals()
     record = asdict(result) | {"order": asdict(settings), "at": datetime.now(UTC).isoformat(timespec="seconds")}
     manifest.write_text(folder / "ready.json", json.dumps(record, default=str) + "\n")
@@ -187,11 +187,11 @@ class _Regeneration:
             new = candidate_to_row(sampled[row["candidates"][position]["index"]])
             if self._is_unanswered(row["candidates"][position], new):
                 continue
-            (verdict,) = (await self._verify({**row, "candidates": [new]}))["verdicts"]
+            (verdict,) = (await self._verify.compute({**row, "candidates": [new]}))["verdicts"]
             replaced += self._replace(row, position, new, verdict)
         self._result.replaced += replaced
         for stage in self._later_stages if replaced else ():
-            row.update(await stage(row))
+            row.update(await stage.compute(row))
 
     def _is_unanswered(self, old: Row, new: Row) -> bool:
         """Return whether ``new`` is a failed request that must not replace ``old``, and count it.
@@ -323,7 +323,3 @@ def _back_up(flat_file: str | None, ready: Sequence[Path]) -> None:
         shutil.copyfile(flat_file, unfinished := before.with_suffix(".tmp"))
         unfinished.replace(before)
     shutil.copyfile(before, f"{flat_file}.bak")
-
-
-def _features() -> Features:
-    return features_from({name: feature for group in features().values() for name, feature in group.items()})

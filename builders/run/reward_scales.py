@@ -16,11 +16,11 @@ from typing import Protocol, runtime_checkable
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
-from bestofn.builders.protocols import Stage
 from bestofn.builders.records import Candidate, Query, Row, Verdict
 from bestofn.builders.run.preflight import check_stages
 from bestofn.builders.schema import candidates_of, query_from_row, verdicts_of
 from bestofn.builders.stages.score import ScoreCandidates
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.atomic_text import write_text
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def estimate_scales(
 
 async def _values(reward: NeedsScales, before: Sequence[Stage], row: Row) -> Mapping[str, Sequence[float | None]]:
     for stage in before:
-        row = {**row, **await stage(row)}
+        row = {**row, **await stage.compute(row)}
     return await reward.values(query_from_row(row), candidates_of(row), verdicts_of(row))
 
 

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
 
@@ -40,7 +39,7 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     """
     check_flat_file_of(config)
     allow_open_files()
-    with limits_as_machine_error(), prepared_run(config, out) as run, _second_process(run), run_lock(out) as lock:
+    with limits_as_machine_error(), prepared_run(config, out) as run, run_lock(out) as lock:
         check_same_data(config, out)
         create_run_folder(out)
         finish_exchanges(out)
@@ -66,11 +65,6 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
             raise
         finally:
             run.close()  # before the lock is released
-
-
-def _second_process(run: Run) -> AbstractContextManager[None]:
-    """Start the second process of ``run``. Call this before this process has threads, open files and locks."""
-    return contextlib.nullcontext() if run.second is None else run.second.forked(run.progress.total)
 
 
 def write_state(run: Run, state: str) -> None:

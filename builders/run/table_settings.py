@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from bestofn.builders.pairing.basis import VERIFIED, Basis
 from bestofn.builders.pairing.rules import PairRules
-from bestofn.builders.protocols import Reward, Stage
+from bestofn.builders.protocols import Reward
 from bestofn.builders.records import JsonObject
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.pair import MakePairs
 from bestofn.builders.stages.score import ScoreCandidates
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.columns import TableSettings
 
 

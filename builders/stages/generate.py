@@ -1,6 +1,6 @@
 """The first stage of a build: samples the candidates of each query.
 
-Generate(row) -> Generate.sample(query, numbers)
+Generate.compute(row) -> Generate.sample(query, numbers)
   RequestBuilder.requests    builds the requests for these candidates (persona, prompt variant, answer form)
   rollout                    samples the first turn of each request, then runs the tool calls of each candidate
   AnswerPolicies.apply       retries or drops a truncated, filtered or empty response
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+from datasets import Features
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
@@ -23,11 +25,12 @@ from bestofn.builders.stages.greedy import greedy_request
 from bestofn.builders.stages.other_models import OtherModels
 from bestofn.builders.stages.requests import AnswerForm, CandidateRequest, RequestBuilder
 from bestofn.builders.stages.rollout import RolloutLimits, UserReply, rollout
+from bestofn.builders.stages.stage import Stage
 
 DEFAULT_N = 4  # candidates per query
 
 
-class Generate:
+class Generate(Stage):
     """Adds the column ``candidates``: ``n`` candidates per query, with the indices 0 to n-1.
 
     With ``greedy``, one more candidate with the index ``n`` is sampled at temperature 0. If ``sampler`` is an
@@ -89,7 +92,7 @@ class Generate:
             _refuse_identical_samples(n, sampling, len(self.request_builder.variants))
 
     @property
-    def adds(self) -> Mapping[str, object]:
+    def adds(self) -> Features:
         """The column that this stage adds, ``candidates``, with its type."""
         return features()["candidates"]
 
@@ -133,7 +136,7 @@ class Generate:
         """Return the simulated user of ``query``; None if the query has none."""
         return None if self._user is None or self._live is None else self._user.of_query(query, self._live)
 
-    async def __call__(self, row: Row) -> Row:
+    async def compute(self, row: Row) -> Row:
         """Sample the candidates of one query and return the column ``candidates``."""
         query = query_from_row(row)
         recorded = self.recorded_answers(query)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from datasets import Features
+
 from bestofn.builders.formats.trainable import renumbered
 from bestofn.builders.pairing.basis import Basis, basis_of, basis_of_pair, is_valid_pair
 from bestofn.builders.pairing.rules import rules_of
 from bestofn.builders.protocols import Pairing
 from bestofn.builders.records import Judged, Pair, Row
 from bestofn.builders.schema import features, judged_from_row
+from bestofn.builders.stages.stage import Stage
 
 
-class MakePairs:
+class MakePairs(Stage):
     """Adds the column ``pairs``, the preference pairs of each query.
 
     The verdicts must allow each pair (``pairing.basis.is_valid_pair``), and its two candidates must differ. Otherwise
@@ -28,11 +31,11 @@ class MakePairs:
         self.basis: Basis = basis_of(pairing)
 
     @property
-    def adds(self) -> Mapping[str, object]:
+    def adds(self) -> Features:
         """The column that this stage adds, ``pairs``, with its type."""
         return features()["pairs"]
 
-    async def __call__(self, row: Row) -> Row:
+    async def compute(self, row: Row) -> Row:
         """Make the pairs of one query and return the column ``pairs``."""
         judged = {one.candidate.index: one for one in judged_from_row(row)}
         pairs = list(self.pairing(list(judged.values())))

@@ -87,7 +87,7 @@ class Refiner:
             "candidates": [*row["candidates"], *(candidate_to_row(one) for one, _ in added)],
             "verdicts": [*row["verdicts"], *(verdict_to_row(verdict) for _, verdict in added)],
         }
-        whole |= await self._score(whole)
+        whole |= await self._score.compute(whole)
         return whole
 
     def _selected(self, judged: Sequence[Judged]) -> list[Judged]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+
+from datasets import Features
 
 from bestofn.builders.errors import row_boundary
 from bestofn.builders.formats.missing_scores import finite_scores
@@ -12,9 +13,10 @@ from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Row, Score
 from bestofn.builders.sampling.meter import costs_of, metered
 from bestofn.builders.schema import candidates_of, features, query_from_row, score_to_row, verdicts_of
+from bestofn.builders.stages.stage import Stage
 
 
-class ScoreCandidates:
+class ScoreCandidates(Stage):
     """Adds the column ``scores``, one score per candidate.
 
     If the reward sends requests to a model with a known price, ``parts["cost_usd"]`` is the candidate's equal share of
@@ -29,11 +31,11 @@ class ScoreCandidates:
         self._health = RewardHealth(reward.name)
 
     @property
-    def adds(self) -> Mapping[str, object]:
+    def adds(self) -> Features:
         """The column that this stage adds, ``scores``, with its type."""
         return features()["scores"]
 
-    async def __call__(self, row: Row) -> Row:
+    async def compute(self, row: Row) -> Row:
         """Score the candidates of one query and return the column ``scores``."""
         query = query_from_row(row)
         candidates, verdicts = candidates_of(row), verdicts_of(row)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
+
+from datasets import Features
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import row_boundary
@@ -12,10 +13,11 @@ from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Row, Verdict
 from bestofn.builders.sampling.meter import Meter, costs_of, metered
 from bestofn.builders.schema import candidates_of, features, query_from_row, verdict_to_row
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.telemetry.spans import span
 
 
-class Verify:
+class Verify(Stage):
     """Adds the column ``verdicts``, one verdict per candidate, in the order of ``candidates``.
 
     If the verifier sends requests to a judge with a known price, ``detail["cost_usd"]`` is their cost in dollars. If
@@ -28,11 +30,11 @@ class Verify:
         self.verifier = verifier
 
     @property
-    def adds(self) -> Mapping[str, object]:
+    def adds(self) -> Features:
         """The column that this stage adds, ``verdicts``, with its type."""
         return features()["verdicts"]
 
-    async def __call__(self, row: Row) -> Row:
+    async def compute(self, row: Row) -> Row:
         """Verify the candidates of one query and return the column ``verdicts``."""
         query = query_from_row(row)
         metered_verdicts = await run_together(self._verdict(query, candidate) for candidate in candidates_of(row))

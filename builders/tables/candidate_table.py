@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import read_schema
+import pyarrow.parquet as pq
+
 from bestofn.builders.errors import SourceError
 from bestofn.builders.tables.checksums import check_tables
 from bestofn.builders.tables.parquet_files import opened, table_files
@@ -51,7 +52,7 @@ def read(path: Path) -> CandidateTable:
     metadata: dict[str, str] = {}
     for file in files:
         try:
-            schema = read_schema(file)
+            schema = pq.read_schema(file)
         except ValueError as error:  # pyarrow.ArrowInvalid
             raise SourceError(f"{file} is not a Parquet file. {EXPECTED}") from error
         missing = [name for name in REQUIRED if name not in schema.names]

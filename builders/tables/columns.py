@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from bestofn.builders.arrow_types import Columns, Features, Json, List, Value
+from datasets import Features, Json, List, Value
+
 from bestofn.builders.pairing.basis import VERIFIED, Basis
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.tables.query_row import QueryRow
@@ -72,15 +73,11 @@ class PublishedTable(Generic[RecordT]):
         for record in self.records(query, settings):
             yield {column.name: column.value(record) for column in self.columns}
 
-    def values(self, records: Sequence[RecordT]) -> list[list[object]]:
-        """Return the values of ``records``, one list per column."""
-        return [list(map(column.value, records)) for column in self.columns]
-
 
 def features_of(columns: Iterable[Column[Any]]) -> Features:
     """Return the types of a table whose columns are ``columns``."""
     text, flag, number = Value("string"), Value("bool"), Value("float64")
-    kinds: dict[Kind, object] = {
+    kinds: dict[Kind, Any] = {
         "string": text,
         "JSON": text,
         "int": Value("int64"),
@@ -91,4 +88,4 @@ def features_of(columns: Iterable[Column[Any]]) -> Features:
         "bools": List(flag),
         "floats": List(number),
     }
-    return Columns({column.name: kinds[column.kind] for column in columns})
+    return Features({column.name: kinds[column.kind] for column in columns})

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 
-from bestofn.builders.arrow_types import Table, arrow, features_of_schema, read_schema
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from datasets import Features
+
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.output_file import check_is_not_input, is_device
 from bestofn.builders.tables import checksums
@@ -50,7 +53,7 @@ def _is_flat_file(path: Path) -> bool:
     if (path.absolute().parent.parent / checksums.FILE).exists():
         return False
     try:
-        return TOTAL.encode() in (read_schema(path).metadata or {})
+        return TOTAL.encode() in (pq.read_schema(path).metadata or {})
     except (OSError, ValueError):  # Arrow's errors for files that are not Parquet files
         return False
 
@@ -58,16 +61,15 @@ def _is_flat_file(path: Path) -> bool:
 def write_flat_file(table: CandidateTable, path: Path) -> int:
     """Write the candidates in use of ``table`` to the file ``path``, and return the number of rows."""
     metadata = {**table.metadata, **_averages(table), TOTAL: str(_rows(table))}
-    return write_tables(_tables(table), path, features_of_schema(read_schema(table.files[0])), metadata)
+    return write_tables(_tables(table), path, Features.from_arrow_schema(pq.read_schema(table.files[0])), metadata)
 
 
-def _tables(table: CandidateTable) -> Iterator[Table]:
-    pa, invert = arrow(), import_module("pyarrow.compute").invert
+def _tables(table: CandidateTable) -> Iterator[pa.Table]:
     for file in table.files:
         with opened(file) as opened_file:
             for batch in opened_file.iter_batches(batch_size=BATCH):
                 rows = pa.Table.from_batches([batch])
-                yield rows.filter(invert(rows["is_superseded"]))
+                yield rows.filter(~pc.field("is_superseded"))
 
 
 def _rows(table: CandidateTable) -> int:

@@ -11,30 +11,22 @@ bestofn writes the files itself. It keeps this entry, from which ``load_dataset`
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import (
-    Features,
-    ParquetFile,
-    ParquetWriter,
-    Schema,
-    Table,
-    arrow,
-    close_parquet_writer,
-    concat_tables,
-    count_rows,
-    open_parquet,
-    open_parquet_writer,
-)
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import Features
+
 from bestofn.builders.errors import DamagedFile
 from bestofn.builders.records import Row
 from bestofn.builders.redaction.secrets import redacted_text
-from bestofn.builders.tables.arrow_rows import table_of_columns, to_table
+from bestofn.builders.tables.arrow_rows import to_table
 
 BUFFERED_ROWS = 500  # limit on the rows that a writer buffers as Python objects
 GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either limit; bytes in Arrow's memory format
@@ -60,14 +52,14 @@ def rows_in(files: Iterable[Path]) -> int:
     count = 0
     for file in files:
         with damage_named(file):
-            count += count_rows(file)
+            count += pq.read_metadata(file).num_rows
     return count
 
 
 @contextlib.contextmanager
-def opened(file: Path) -> Generator[ParquetFile]:
+def opened(file: Path) -> Generator[pq.ParquetFile]:
     """Open a Parquet file for reading in the block. Raises ``DamagedFile`` if it cannot be read."""
-    with damage_named(file), open_parquet(file) as table:
+    with damage_named(file), pq.ParquetFile(file, page_checksum_verification=True) as table:
         yield table
 
 
@@ -109,8 +101,8 @@ class Writer:
         self.count = self.buffered_bytes = 0
         self._schema = features.arrow_schema
         self._temporary: list[Path] = []  # the files written so far
-        self._writer: ParquetWriter | None = None  # the writer of the last file
-        self._full: list[ParquetWriter] = []  # the writers of the other files, which have no metadata yet
+        self._writer: pq.ParquetWriter | None = None  # the writer of the last file
+        self._full: list[pq.ParquetWriter] = []  # the writers of the other files, which have no metadata yet
         self._file_bytes_written = 0  # bytes in the last file, in Arrow's memory format
         self._rows: list[Row] = []
         self._group: list[Any] = []  # compressed tables of the current row group
@@ -139,13 +131,7 @@ class Writer:
         if len(self._rows) >= BUFFERED_ROWS:
             self.flush()
 
-    def add_columns(self, columns: Sequence[Sequence[object]]) -> Table:
-        """Add rows, and return them as a table. ``columns`` has one list of values per column."""
-        table = table_of_columns(columns, self.features)
-        self.add_table(table)
-        return table
-
-    def add_table(self, table: Table) -> None:
+    def add_table(self, table: pa.Table) -> None:
         """Add the rows of an Arrow table to the current row group, and end the group if it is full."""
         self.flush()
         self._group.append(_compress(table))
@@ -166,10 +152,10 @@ class Writer:
                 self._close_files()
             self._open_next_file()
         assert self._writer is not None
-        self._writer.write_table(_with_schema(concat_tables(map(_decompress, self._group)), self._schema))
+        self._writer.write_table(pa.concat_tables(map(_decompress, self._group)).cast(self._schema))
         self._file_bytes_written += self.buffered_bytes
         self._group, self.buffered_bytes, self._group_rows = [], 0, 0
-        arrow().default_memory_pool().release_unused()  # otherwise the allocator keeps more memory with every group
+        pa.default_memory_pool().release_unused()  # otherwise the allocator keeps more memory with every group
 
     def flush(self) -> None:
         """Convert the rows that are buffered as Python objects, and add them to the current row group."""
@@ -179,7 +165,7 @@ class Writer:
 
     def _open_next_file(self) -> None:
         self._temporary.append(self.path.with_name(f"{self.path.name}.{len(self._temporary)}.{os.getpid()}.tmp"))
-        self._writer = open_parquet_writer(self._temporary[-1], self._schema)
+        self._writer = _parquet_writer(self._temporary[-1], self._schema)
         self._file_bytes_written = 0
 
     def _close_files(self) -> None:
@@ -190,7 +176,7 @@ class Writer:
         writers, self._full = [*self._full, *filter(None, [self._writer])], []
         self._writer = None
         for writer in writers:
-            close_parquet_writer(writer, schema)
+            _close(writer, schema)
 
     def _rename_files(self) -> None:
         for file in self._temporary:  # after a power failure the final file is complete or does not exist
@@ -215,7 +201,7 @@ def write_parquet(rows: Iterable[Row], path: Path, features: Features, metadata:
     return writer.count
 
 
-def write_tables(tables: Iterable[Table], path: Path, features: Features, metadata: Mapping[str, str]) -> int:
+def write_tables(tables: Iterable[pa.Table], path: Path, features: Features, metadata: Mapping[str, str]) -> int:
     """Write Arrow tables as one Parquet file (see ``Writer``) and return the number of rows."""
     with Writer(path, features, metadata) as writer:
         for table in tables:
@@ -223,19 +209,22 @@ def write_tables(tables: Iterable[Table], path: Path, features: Features, metada
     return writer.count
 
 
-def _with_schema(table: Table, schema: Schema) -> Table:
-    """Return ``table`` with the column types and the metadata of ``schema``.
-
-    ``Table.cast`` does the same. But it imports ``pyarrow.compute``, also if all types are equal.
-    """
-    if [(field.name, field.type) for field in table.schema] != [(field.name, field.type) for field in schema]:
-        return table.cast(schema)
-    return arrow().Table.from_arrays(table.columns, schema=schema)
+def _parquet_writer(file: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Create ``file`` and return its writer. Its metadata is stored by ``_close``, because it is known only then."""
+    return pq.ParquetWriter(
+        file, schema.with_metadata({}), compression="zstd", write_page_checksum=True, store_schema=False
+    )
 
 
-def _compress(table: Table) -> Any:
+def _close(writer: pq.ParquetWriter, schema: pa.Schema) -> None:
+    """Store ``schema`` with its metadata in the file, as pyarrow does, and close the file."""
+    stored = base64.b64encode(schema.serialize().to_pybytes())
+    writer.add_key_value_metadata({**(schema.metadata or {}), b"ARROW:schema": stored})
+    writer.close()
+
+
+def _compress(table: pa.Table) -> Any:
     """Serialize ``table`` to one compressed buffer, because many small tables would fragment the allocator's memory."""
-    pa = arrow()
     sink = pa.BufferOutputStream()
     bare = pa.Table.from_arrays(table.columns, names=table.column_names)
     with pa.ipc.new_stream(
@@ -245,7 +234,6 @@ def _compress(table: Table) -> Any:
     return sink.getvalue()
 
 
-def _decompress(buffer: Any) -> Table:
-    pa = arrow()
+def _decompress(buffer: Any) -> pa.Table:
     with pa.ipc.open_stream(buffer, options=pa.ipc.IpcReadOptions(use_threads=False)) as stream:
         return stream.read_all()

@@ -11,13 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bestofn.builders.arrow_types import (
-    Field,
-    arrow,
-    features_from,
-    features_of_schema,
-    parquet_writer,
-)
+import pyarrow as pa
+import pyarrow.parquet as pq
+from datasets import Features
+
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
@@ -38,20 +35,19 @@ def write_plain(table: str, sources: Sequence[Path], targets: Sequence[Path]) ->
 
 
 def _copy(source: Path, target: Path, plain: Mapping[str, bool]) -> None:
-    pa = arrow()
     with opened(source) as file:
-        features = features_of_schema(file.schema_arrow)
+        features = Features.from_arrow_schema(file.schema_arrow)
         metadata = {key: value for key, value in (file.schema_arrow.metadata or {}).items() if key != HUGGINGFACE}
         messages = pa.list_(pa.struct([(name, pa.string()) for name in FIELDS]))
         fields = [pa.field(field.name, _type(plain, field, messages, pa.string())) for field in file.schema_arrow]
         schema = pa.schema(fields, metadata)
-        with parquet_writer(target, schema) as writer:
+        with pq.ParquetWriter(target, schema, compression="zstd", write_page_checksum=True) as writer:
             for batch in file.iter_batches(batch_size=BATCH):
                 rows = [_row(row, plain) for row in from_table(batch, features)]
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 
-def _type(plain: Mapping[str, bool], field: Field, messages: object, text: object) -> object:
+def _type(plain: Mapping[str, bool], field: pa.Field, messages: pa.DataType, text: pa.DataType) -> pa.DataType:
     if field.name not in plain:
         return field.type
     return messages if plain[field.name] else text
@@ -65,7 +61,7 @@ def _row(row: JsonObject, plain: Mapping[str, bool]) -> dict[str, object]:
 def _has_only_texts(source: Path, column: str) -> bool:
     """Return whether each message of ``column`` has exactly a role and a text."""
     with opened(source) as file:
-        features = features_from({column: features_of_schema(file.schema_arrow)[column]})
+        features = Features({column: Features.from_arrow_schema(file.schema_arrow)[column]})
         return all(
             set(message) == set(FIELDS) and isinstance(message["content"], str)
             for batch in file.iter_batches(batch_size=BATCH, columns=[column])

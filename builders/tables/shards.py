@@ -10,12 +10,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from bestofn.builders.arrow_types import Columns, Features, List, RecordBatch, arrow, features_of_schema
+import pyarrow as pa
+from datasets import Features, List
+
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
-from bestofn.builders.tables.arrow_arrays import member_of_list
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.attempts import first_outcome
 from bestofn.builders.tables.checksums import check_part
@@ -58,7 +59,7 @@ def nested_batches(
     passed = 0  # rows before the batch
     for part in parts:
         with opened(part) as file:
-            features = features_of_schema(file.schema_arrow)
+            features = Features.from_arrow_schema(file.schema_arrow)
             paths = None
             if columns is not None:
                 features, paths = _selected(features, columns), _paths(columns)
@@ -69,11 +70,11 @@ def nested_batches(
                 passed += batch.num_rows
 
 
-def _rows_of(batch: RecordBatch, numbers: range) -> RecordBatch:
+def _rows_of(batch: pa.RecordBatch, numbers: range) -> pa.RecordBatch:
     """Return the rows ``numbers`` of ``batch``. ``RecordBatch.take`` is not used, because it loads code of 40 MB."""
     if numbers.step == 1:
         return batch
-    return arrow().Table.from_batches([batch.slice(number, 1) for number in numbers], batch.schema)
+    return pa.Table.from_batches([batch.slice(number, 1) for number in numbers], batch.schema)
 
 
 def _paths(columns: Members) -> list[str]:
@@ -87,14 +88,13 @@ def _paths(columns: Members) -> list[str]:
 
 def _selected(features: Features, columns: Members) -> Features:
     """Return the types of ``columns`` among ``features``."""
-    selected: dict[str, object] = {}
+    selected: dict[str, Any] = {}
     for name, members in columns.items():
         kind = features[name]
         if members:
-            kinds = cast("Mapping[str, object]", member_of_list(kind))
-            kind = List({member: kinds[member] for member in members})
+            kind = List({member: kind.feature[member] for member in members})
         selected[name] = kind
-    return Columns(selected)
+    return Features(selected)
 
 
 def totals(parts: Sequence[Path]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bestofn.builders.arrow_types import Features
+from datasets import Features
+
 from bestofn.builders.records import Row
 from bestofn.builders.tables import training_views
 from bestofn.builders.tables.candidate_columns import CANDIDATES

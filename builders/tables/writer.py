@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from bestofn.builders.arrow_types import Table
 from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
+from bestofn.builders.tables.arrow_rows import to_table
 from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of
 from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
@@ -60,7 +60,7 @@ class ViewWriter:
     """A context manager that writes the published tables to the folder ``out``, as nested rows are added.
 
     ``score_parts`` are the names of the numeric parts of the scores, and ``has_margins`` says whether every pair has a
-    margin. ``written`` is called with the name of a table and the rows that are added to it. ``metadata`` must be set
+    margin. ``metadata`` must be set
     before the block ends. If the block raises an error, no file remains.
     """
 
@@ -72,9 +72,7 @@ class ViewWriter:
         *,
         has_margins: bool,
         names: Iterable[str] = tuple(VIEWS),
-        written: Callable[[str, Table], None] = lambda table, rows: None,
     ) -> None:
-        self._written = written
         self.metadata: Mapping[str, str] | None = None
         self._settings = settings
         self._read = 0  # bytes that were read since the records were converted
@@ -144,8 +142,10 @@ class ViewWriter:
         """Convert the buffered records to Arrow's format, and write row groups until few bytes are buffered."""
         self._read = 0
         for key, records in self._records.items():
+            table, writer = self._tables[key[0]], self._writers[key]
             if records:
-                self._written(key[0], self._writers[key].add_columns(self._tables[key[0]].values(records)))
+                rows = [{column.name: column.value(record) for column in table.columns} for record in records]
+                writer.add_table(to_table(rows, writer.features))
                 records.clear()
         writers = self._writers.values()
         while sum(writer.buffered_bytes for writer in writers) >= BUFFERED_BYTES:

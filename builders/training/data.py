@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bestofn.builders.arrow_types import read_schema
+import pyarrow.parquet as pq
+
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.checksums import check_tables
@@ -66,7 +67,7 @@ def load_rows(
 
 def _columns(files: Sequence[str], *, margin: bool) -> list[str]:
     """Return the columns that all files have. Raises ``ConfigError`` if ``margin`` is set and a file lacks margins."""
-    names = {file: read_schema(Path(file)).names for file in files}
+    names = {file: pq.read_schema(Path(file)).names for file in files}
     without = [file for file in files if "margin" not in names[file]]
     if margin and without:
         raise ConfigError(

@@ -100,7 +100,7 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
     """Print the CPU time of each part of a build, one shard after the other."""
     from bestofn.builders.config.composition import compose
     from bestofn.builders.executors.local_executor import LocalExecutor
-    from bestofn.builders.run import finish, pipeline
+    from bestofn.builders.run import finish, part_writer
 
     spent: Counter[str] = Counter()
 
@@ -117,8 +117,8 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
         return mock.patch.object(owner, name, timed)
 
     with (
-        timed_as(pipeline, "apply_stage", lambda dataset, stage, *rest: stage.name),
-        timed_as(pipeline.parquet_files, "write_tables", lambda *given: "part"),
+        timed_as(part_writer, "apply_stage", lambda dataset, stage, *rest: stage.name),
+        timed_as(part_writer.parquet_files, "write_tables", lambda *given: "part"),
         timed_as(finish, "write_views", lambda *given: "views"),
     ):
         began = time.process_time()

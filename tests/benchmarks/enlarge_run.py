@@ -14,7 +14,9 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bestofn.builders.arrow_types import features_of_schema, read_schema
+import pyarrow.parquet as pq
+from datasets import Features
+
 from bestofn.builders.records import Row
 from bestofn.builders.run import manifest
 from bestofn.builders.tables import checksums, parquet_files
@@ -38,7 +40,7 @@ def main() -> None:
 def enlarge(run: Path, out: Path, candidates: int, seed: int = 0) -> int:
     """Write a run with at least ``candidates`` candidates to ``out``, and return their number."""
     parts = parts_of(run)
-    schema = read_schema(parts[0])
+    schema = pq.read_schema(parts[0])
     marker = json.loads(checksums.marker_of(parts[0]).read_text("utf-8"))
     rows, written, shards = copies(list(nested(parts)), random.Random(seed)), 0, []
     (out / "shards").mkdir(parents=True)
@@ -49,7 +51,7 @@ def enlarge(run: Path, out: Path, candidates: int, seed: int = 0) -> int:
             written += len(batch[-1]["candidates"])
         part = out / "shards" / f"{len(shards):05d}.parquet"
         metadata = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
-        parquet_files.write_parquet(batch, part, features_of_schema(schema), metadata)
+        parquet_files.write_parquet(batch, part, Features.from_arrow_schema(schema), metadata)
         described = {**marker, "rows": len(batch), "part": checksums.checksum(part)}
         manifest.write_text(checksums.marker_of(part), json.dumps(described))
         shards.append(part)

@@ -136,7 +136,7 @@ def table_of(rows: Rows, pairing: Pairing, out: Path) -> pa.Table:
     stage = MakePairs(pairing)
 
     async def paired() -> list[Row]:
-        return [{**row, **await stage(row)} for row in rows()]
+        return [{**row, **await stage.compute(row)} for row in rows()]
 
     part = out / "shards" / "00000.parquet"
     write_shard(part, asyncio.run(paired()))

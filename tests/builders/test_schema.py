@@ -10,10 +10,9 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bestofn.builders.arrow_types import features_from
 from bestofn.builders.formats.exact_json import encode
-from bestofn.builders.records import Candidate, CodeTests, Query, Reference
-from bestofn.builders.schema import NestedRow, candidate_to_row, candidates_of, features, query_from_row, query_to_row
+from bestofn.builders.records import CodeTests, Query, Reference
+from bestofn.builders.schema import features, query_from_row, query_to_row
 from bestofn.builders.tables.arrow_rows import from_table, to_table
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=5)  # lone surrogates among them
@@ -46,7 +45,7 @@ def there_and_back(reference: Reference) -> Reference:
     Assert that it is valid JSON for the ``grpo`` table.
     """
     row = query_to_row(Query("q", "code", ({"role": "user", "content": "?"},), reference=reference))
-    columns = features_from(features()["query"])
+    columns = features()["query"]
     (again,) = from_table(to_table([row], columns), columns)
     assert json.loads(json.dumps(row["reference"], ensure_ascii=False, allow_nan=False)) == row["reference"]
     return query_from_row(again).reference
@@ -115,17 +114,5 @@ def test_what_json_keeps_is_stored_as_it_is() -> None:
 def test_any_reader_of_the_rows_can_read_them(value: Any) -> None:
     tests = CodeTests("function", "python", ({"args": [value], "expected": value},), "f")
     row = query_to_row(Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests)))
-    columns = features_from(features()["query"])
+    columns = features()["query"]
     assert Dataset(to_table([row], columns)).to_list()[0]["reference"] == row["reference"]
-
-
-def test_a_nested_row_makes_each_record_once_and_again_for_new_entries() -> None:
-    row = NestedRow({"candidates": [candidate_to_row(Candidate(0)), candidate_to_row(Candidate(1))]})
-    first = candidates_of(row)
-    first_again = candidates_of(row)
-    assert first == [Candidate(0), Candidate(1)] == candidates_of(dict(row))
-    assert all(one is other for one, other in zip(first, first_again, strict=True))
-    first.clear()
-    assert candidates_of(row) == first_again
-    row["candidates"] = [candidate_to_row(Candidate(2))]
-    assert candidates_of(row) == [Candidate(2)]

@@ -23,6 +23,7 @@ from bestofn.builders.report.hub import Hub, prepare
 from bestofn.builders.run import manifest
 from bestofn.builders.run import regenerate as regenerating
 from bestofn.builders.run.run_folder import write_marker
+from bestofn.builders.schema import all_features
 from bestofn.builders.tables import candidate_table, parquet_files, shards
 from bestofn.scripts.build import build
 from bestofn.scripts.catalogue import REGENERATE
@@ -351,7 +352,7 @@ def test_a_shard_that_changed_during_the_regeneration_is_kept(built, monkeypatch
     def late(run_folder: Path, folder: Path) -> None:
         part = run_folder / "shards" / "00001.parquet"
         stages = json.loads(part.with_suffix(".json").read_text())["stages"]
-        parquet_files.write_parquet(list(shards.nested([part])), part, regenerating._features(), {})
+        parquet_files.write_parquet(list(shards.nested([part])), part, all_features(), {})
         write_marker(part, stages, 5)
         exchange(run_folder, folder)
 

@@ -15,7 +15,6 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from bestofn.builders.arrow_types import features_from
 from bestofn.builders.errors import ProviderError
 from bestofn.builders.records import Candidate, Completion, Request, Sampling
 from bestofn.builders.sampling.cost import Ledger
@@ -165,7 +164,7 @@ class Fuzzer:
 def check_completion(completion: Completion) -> None:
     """Assert that a completion fits the tables and has possible numbers."""
     candidate = Candidate(0, (completion.message,), model=completion.model, usage=completion.usage)
-    to_table([{"candidates": [candidate_to_row(candidate)]}], features_from(features()["candidates"]))
+    to_table([{"candidates": [candidate_to_row(candidate)]}], features()["candidates"])
     assert 0 <= completion.usage.prompt <= 4 * 10**9
     assert 0 <= completion.usage.completion <= 4 * 10**9
     assert isinstance(completion.text, str)

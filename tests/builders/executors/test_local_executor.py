@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,20 +17,20 @@ from bestofn.builders.executors.local_executor import LocalExecutor
 SHARDS = 8
 
 
-@pytest.mark.parametrize(("has_second_process", "at_once"), [(False, 2), (True, 4)])
-def test_shards_in_the_second_process_do_not_take_the_place_of_those_that_are_sampled(
-    has_second_process: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("are_sampled", "at_once"), [(False, 2), (True, 4)])
+def test_shards_in_later_stages_do_not_take_the_place_of_those_that_are_sampled(
+    are_sampled: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together, lock = threading.Barrier(at_once), threading.Lock()
     running, most = set[int](), 0
 
-    def run_shard(run: object, number: int, queries: object, sampled: Future[Any]) -> Path:
+    def run_shard(run: object, number: int, queries: object, sampled: Callable[[], None]) -> Path:
         nonlocal most
         with lock:
             running.add(number)
             most = max(most, len(running))
-        if has_second_process:
-            sampled.set_result(None)
+        if are_sampled:
+            sampled()
         together.wait(timeout=60)  # fails if fewer shards run at once
         with lock:
             running.discard(number)

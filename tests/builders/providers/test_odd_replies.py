@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bestofn.builders.arrow_types import features_from
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.http_service import HttpService
@@ -105,7 +104,7 @@ def read(service: HttpService, body: bytes) -> list[Completion]:
     completions = service.read(Reply(body, 0.1, "", {}))
     for completion in completions:
         candidate = Candidate(0, (completion.message,), model=completion.model, usage=completion.usage)
-        to_table([{"candidates": [candidate_to_row(candidate)]}], features_from(features()["candidates"]))
+        to_table([{"candidates": [candidate_to_row(candidate)]}], features()["candidates"])
         assert 0 <= completion.usage.prompt <= 4 * 10**9
         assert 0 <= completion.usage.completion <= 4 * 10**9
         assert isinstance(completion.text, str)

@@ -48,7 +48,7 @@ def run(tmp_path, words: str, n: int = 16, greedy: bool = False, **rule):
         rule_ = Adaptive(verifier=Says(), **rule)
         stage = Generate(sampler=journaled, n=n, sampling=Sampling(seed=0), adaptive=rule_, greedy=greedy)
         async with journal, journaled:
-            return (await stage(query_to_row(QUERY)))["candidates"]
+            return (await stage.compute(query_to_row(QUERY)))["candidates"]
 
     return asyncio.run(go()), provider
 

@@ -31,7 +31,7 @@ def generate(tmp_path, provider, query: Query = QUERY, **settings) -> list[Candi
         journaled = sampler(provider, journal, ledger)
         stage = Generate(sampler=journaled, **settings)
         async with journal, journaled:
-            return await stage(query_to_row(query))
+            return await stage.compute(query_to_row(query))
 
     return [candidate_from_row(row) for row in asyncio.run(run())["candidates"]]
 
@@ -179,20 +179,20 @@ def test_recorded_answers_become_candidates() -> None:
     trace = [{"role": "assistant", "content": "a"}, {"role": "tool", "content": "b", "tool_call_id": "c"}]
     query = Query("q", "math", QUERY.messages, metadata={"candidates": ["one", trace, {"content": "three"}]})
     stage = Generate(sampler=Recorded(model="gpt"), n=8)
-    rows = asyncio.run(stage(query_to_row(query)))["candidates"]
+    rows = asyncio.run(stage.compute(query_to_row(query)))["candidates"]
     candidates = [candidate_from_row(row) for row in rows]
     assert [one.index for one in candidates] == [0, 1, 2]
     assert [len(one.messages) for one in candidates] == [1, 2, 1]
     assert [one.text for one in candidates] == ["one", "a", "three"]
     assert {one.model for one in candidates} == {"gpt"}
-    assert asyncio.run(stage(query_to_row(QUERY)))["candidates"] == []
+    assert asyncio.run(stage.compute(query_to_row(QUERY)))["candidates"] == []
     assert stage.plan.requests == 0
 
 
 def test_an_invalid_recorded_answer_is_refused() -> None:
     query = Query("q", "math", QUERY.messages, metadata={"candidates": [3]})
     with pytest.raises(ConfigError, match="recorded answer is 3"):
-        asyncio.run(Generate(sampler=Recorded())(query_to_row(query)))
+        asyncio.run(Generate(sampler=Recorded()).compute(query_to_row(query)))
 
 
 def test_the_plan_counts_several_samples_per_request(tmp_path) -> None:

@@ -45,7 +45,7 @@ def sampled(
         async with journal, one, other:
             if numbers is not None:
                 return await stage.sample(QUERY, numbers, attempt)
-            return [candidate_from_row(row) for row in (await stage(query_to_row(QUERY)))["candidates"]]
+            return [candidate_from_row(row) for row in (await stage.compute(query_to_row(QUERY)))["candidates"]]
 
     return asyncio.run(run()), ledger, [strong, weak]
 

@@ -55,7 +55,7 @@ def test_the_stage_sends_the_schema_and_stores_text(tmp_path) -> None:
         stage = Generate(sampler=journaled, n=1, answer_form="steps")
         async with journal, journaled:
             query = Query("q", "math", ({"role": "user", "content": "?"},))
-            return (await stage(query_to_row(query)))["candidates"]
+            return (await stage.compute(query_to_row(query)))["candidates"]
 
     (row,) = asyncio.run(run())
     assert candidate_from_row(row).text == WORDS

@@ -59,8 +59,8 @@ def work(breaks: Breaks) -> dict[str, Callable[[], Any]]:
     (row,) = rows(1, 2)
     query, candidate = query_from_row(row), candidate_from_row(row["candidates"][0])
     return {
-        "verify": lambda: Verify(breaks)(row),  # type: ignore[arg-type]
-        "score": lambda: ScoreCandidates(breaks)(row),  # type: ignore[arg-type]
+        "verify": lambda: Verify(breaks).compute(row),  # type: ignore[arg-type]
+        "score": lambda: ScoreCandidates(breaks).compute(row),  # type: ignore[arg-type]
         "generate": lambda: verdict_of(breaks, query, candidate),  # type: ignore[arg-type]
     }
 

@@ -90,12 +90,11 @@ def test_arrays_equal_those_of_pyarrow(name: str, data: st.DataObject) -> None:
         (Value("int64"), 2**70),
         (Value("float64"), "1"),
         (Value("bool"), 1),
-        (List(Value("string")), "abc"),
         ({"a": Value("string")}, 3),
     ],
 )
 def test_a_value_of_another_type_is_an_error(feature: object, value: object) -> None:
-    with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError)):
+    with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):
         to_table([{"x": value}, {"x": None}], Features({"x": feature}))
 
 
