@@ -234,10 +234,17 @@ def missing_extra(error: object) -> str:
     return f"this needs the package {package}, which is not installed. Run: pip install 'bestofn[{EXTRAS[package]}]'"
 
 
+def always_stops_the_run(error: Exception) -> None:
+    """Mark ``error`` as one that affects every row, whatever its type."""
+    vars(error)["stops_the_run"] = True
+
+
 def raise_if_it_stops_the_run(outcome: object) -> None:
     """Raise ``outcome`` if it is an error that affects every row, for example a refused key or a full disk."""
-    if isinstance(outcome, BaseException) and (isinstance(outcome, _STOPS_THE_RUN) or missing_extra(outcome)):
-        raise outcome
+    if isinstance(outcome, BaseException):
+        marked = vars(outcome).get("stops_the_run", False)
+        if marked or isinstance(outcome, _STOPS_THE_RUN) or missing_extra(outcome):
+            raise outcome
 
 
 @dataclass(slots=True)

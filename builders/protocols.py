@@ -1,9 +1,9 @@
 """The interfaces between the packages: the methods of samplers, verifiers, sandboxes, rewards, sources and stages.
 
 An implementation of a protocol imports this module, but no other implementation. An object that holds a connection, a
-container or a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration is
-fast and has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be
-called concurrently.
+container or a model opens it at its first use (``builders.concurrency.opening``), never in ``__init__``, and closes it
+in ``__aexit__``. So building and entering the objects of a configuration is fast. All coroutines run in one event loop
+(``builders.concurrency.event_loop``) and may be called concurrently.
 
 Optional features have separate protocols (``ReportsSkipped``, ``ReportsDropped``, ``ReportsReach``, ``PlansCalls``,
 ``OffersModelTools``), which callers check with ``isinstance``. The interface of providers is in
@@ -148,28 +148,13 @@ def planned_calls(caller: object, query: Query, candidates: int) -> Sequence[Pla
 
 
 @runtime_checkable
-class OpensInBackground(Protocol):
-    """An asynchronous context manager whose block can start before the object is open, because opening takes long."""
-
-    in_background: bool
-
-    async def wait_until_open(self) -> None:
-        """Wait until the object is open. Raises the error because of which it cannot be opened."""
-        ...
-
-    def opening_state(self) -> str:
-        """Return the current step of opening and its time so far; "" if the object is not being opened."""
-        ...
-
-
-@runtime_checkable
 class Sandbox(Protocol):
     """Runs untrusted programs. It is an asynchronous context manager and must be entered before use."""
 
     name: str
 
     def decoders(self) -> Workers:
-        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
+        """Return worker processes for results that may take long to decode or compare. A program must have run."""
         ...
 
     async def run(self, program: Program) -> Execution:
@@ -267,7 +252,7 @@ class LocalWeights(NamedTuple):
 
 @runtime_checkable
 class HasWeights(Protocol):
-    """A provider or a reward that loads a model in this process when it is opened."""
+    """A provider or a reward that loads a model in this process at its first use."""
 
     @property
     def weights(self) -> LocalWeights:

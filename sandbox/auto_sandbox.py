@@ -6,25 +6,25 @@ It uses the strongest isolation that this machine offers. Without isolation, no 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
-from bestofn.sandbox.opening import STARTING, Opening
 from bestofn.sandbox.pool import infra
 from bestofn.sandbox.workers import ProcessPool
 
 log = logging.getLogger(__name__)
 
 
-class AutoSandbox(Opening):
+class AutoSandbox(OpensAtFirstUse["DockerSandbox | LocalSandbox | None"]):
     """Runs programs in ``DockerSandbox`` if it can be opened, otherwise in ``LocalSandbox``.
 
-    If neither can be opened, no program is executed and the build continues. Each execution then has the status
-    ``infra``. The reason is logged once and stored in ``unavailable``.
+    The first program decides which. If neither can be opened, no program is executed and the build continues. Each
+    execution then has the status ``infra``. The reason is logged once and stored in ``unavailable``.
     """
 
     name = "auto"
@@ -55,17 +55,26 @@ class AutoSandbox(Opening):
             ),
         )
         self.unavailable = ""  # why no program can be run; "" if programs can be run
-        self._chosen: DockerSandbox | LocalSandbox | None = None
-        self._trying: Opening | None = None
-        self._stack = AsyncExitStack()
+        self.python_version: tuple[int, ...] | None = None  # of the programs; known once the sandbox is open
+        self._trying: DockerSandbox | LocalSandbox = self.candidates[0]
 
-    async def _open(self) -> None:
-        self._stack = AsyncExitStack()
+    @property
+    def first_use(self) -> str:
+        """What is opened, and when."""
+        return "a sandbox (docker, else local) at the first program"
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[DockerSandbox | LocalSandbox | None]:
+        async with AsyncExitStack() as stack:
+            yield await self._first_that_opens(stack)
+
+    async def _first_that_opens(self, stack: AsyncExitStack) -> DockerSandbox | LocalSandbox | None:
         reasons = []
         for sandbox in self.candidates:
             self._trying = sandbox
             try:
-                self._chosen = await self._stack.enter_async_context(sandbox)
+                await stack.enter_async_context(sandbox)
+                await sandbox.opened()
             except SandboxError as error:
                 reasons.append(f"{sandbox.name}: {error}")
                 continue
@@ -75,39 +84,32 @@ class AutoSandbox(Opening):
                     sandbox.name,
                     reasons[0],
                 )
-            return
+            self.python_version = sandbox.python_version
+            return sandbox
         self.unavailable = "No program is executed, because no sandbox works on this machine. " + " | ".join(reasons)
         log.warning(self.unavailable)
-
-    async def _close(self) -> None:
-        self._chosen = None
-        await self._stack.aclose()
+        return None
 
     def _current_step(self) -> str:
-        return self._trying._current_step() if self._trying is not None else STARTING
+        return self._trying._current_step()
 
     @property
     def backend(self) -> str:
-        """The name of the sandbox that runs the programs; "" if there is none."""
-        return self._chosen.name if self._chosen is not None else ""
-
-    @property
-    def python_version(self) -> tuple[int, ...] | None:
-        """The version of Python that runs the programs; None if there is no sandbox."""
-        return self._chosen.python_version if self._chosen is not None else None
+        """The name of the sandbox that runs the programs; "" if there is none. The sandbox must be open."""
+        chosen = self.now_open()
+        return chosen.name if chosen is not None else ""
 
     def decoders(self) -> ProcessPool:
         """Return the worker processes that decode and compare long results. The sandbox must be open."""
-        if self._chosen is None:
-            raise RuntimeError("no sandbox is open, so there are no results to decode")
-        return self._chosen.decoders()
+        chosen = self.now_open()
+        if chosen is None:
+            raise RuntimeError("no sandbox works on this machine, so there are no results to decode")
+        return chosen.decoders()
 
     async def run(self, program: Program) -> Execution:
         """Execute ``program`` in the chosen sandbox.
 
         If no sandbox works, return an execution with the status ``infra``.
         """
-        await self.wait_until_open()
-        if self._chosen is not None:
-            return await self._chosen.run(program)
-        return infra(self.unavailable or "the sandbox is not open")
+        chosen = await self.opened()
+        return await chosen.run(program) if chosen is not None else infra(self.unavailable)

@@ -35,8 +35,7 @@ class Cgroups:
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
         """Create cgroups and set their limits.
 
-        A limit that this machine does not support is left out without an error. Therefore the caller must test in the
-        box that the limits of memory and processes work.
+        A limit that this machine does not support is left out without an error (see ``limit_memory_to``).
         """
         made = cls()
         memory = memory_mb * _MIB
@@ -64,6 +63,11 @@ class Cgroups:
                 made.folders.append(folder)
                 break
         return made
+
+    def limit_memory_to(self, memory_mb: int) -> bool:
+        """Return whether the kernel reports ``memory_mb`` as the memory limit of one of these groups."""
+        limits = [_number(folder / name) for folder in self.folders for name in ("memory.max", "memory.limit_in_bytes")]
+        return memory_mb * _MIB in limits
 
     def ran_out_of_memory(self) -> bool:
         """Return whether the kernel killed a process of these groups because their memory ran out."""
@@ -126,6 +130,14 @@ def _killed_for_memory(folder: Path) -> bool:
             counters = dict(line.split() for line in (folder / name).read_text().splitlines())
             return int(counters.get("oom_kill", 0)) > 0
     return False
+
+
+def _number(file: Path) -> int | None:
+    """Return the number in ``file``; None if there is no such file, or if it contains a word such as "max"."""
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 _OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes", "memory.oom.group")

@@ -1,7 +1,9 @@
 """Checks that a sandbox keeps its security promises. Each check runs a program that tries to break one promise.
 
-``bestofn check`` runs all checks. ``LocalSandbox``, and ``DockerSandbox`` with a runtime, run the vital checks when
-they open (``check_vital``). A promise is vital if no program may run without it.
+``bestofn check`` runs all checks (``CHECKS``), in the boxes that programs get. A sandbox runs the quick checks
+(``QUICK``) when it opens: no program may run if one of them fails. They show whether the network, the files, the
+processes and the memory are isolated here at all. Instead of filling the memory of a box, they fill a box that has
+little.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Protocol, Self
 
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Limits, Program
+from bestofn.sandbox.box import Box
 
 Run = Callable[[Program], Awaitable[Execution]]
 
@@ -31,6 +34,10 @@ class Backend(Protocol):
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *exc: object) -> None: ...
+
+    async def opened(self) -> object:
+        """Open the sandbox, if it is not open."""
+        ...
 
     async def run(self, program: Program) -> Execution:
         """Execute ``program`` and return its execution."""
@@ -86,11 +93,11 @@ def _python(source: str, **limits: float) -> Program:
 
 
 def _prints_held(execution: Execution) -> str:
-    """Return "" if the output ends with HELD.
+    """Return "" if the last word of the output is HELD.
 
     Otherwise return the last 200 characters of the output, or the status if there is no output.
     """
-    if execution.stdout.strip().endswith("HELD"):
+    if execution.stdout.split()[-1:] == ["HELD"]:
         return ""
     return (execution.stdout.strip() or execution.stderr.strip() or execution.status)[-200:]
 
@@ -107,35 +114,44 @@ def _is_stopped(*how: str) -> Callable[[Execution], str]:
 
 
 _PROCESSES = """
-import os, signal, sys
+import os, signal
 children = []
-for _ in range(300):
+for _ in range(MOST):
     try: pid = os.fork()
     except OSError: break
     if pid == 0:
         signal.pause(); os._exit(0)
     children.append(pid)
-for pid in children: os.kill(pid, signal.SIGKILL)
-print(len(children), "children", "HELD" if len(children) < 100 else "NOT-HELD")
+for pid in children:
+    os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)
+print(len(children), "children", "HELD" if len(children) < MOST else "NOT-HELD")
 """
 
-# Several processes, each below its own limit, together exceed the box's limit. Their number is bounded.
+# Several processes, each below its own limit, together exceed the box's limit. Their number is bounded. All hold what
+# they have until the end: the kernel may kill one that was already full.
 _MEMORY = """
-import os, mmap, sys
+import mmap, os, signal
 block = b"x" * (1 << 20)
-pids = []
+children = {}
 for _ in range(8):
+    ready, report = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            held = mmap.mmap(-1, 256 << 20)
-            for _ in range(256): held.write(block)
+            held = mmap.mmap(-1, MIB << 20)
+            for _ in range(MIB): held.write(block)
         except (OSError, MemoryError): os._exit(3)
-        import time; time.sleep(1.0)
-        os._exit(0)
-    pids.append(pid)
-codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-print(codes, "HELD" if any(codes) else "NOT-HELD")
+        os.write(report, b"x")
+        signal.pause(); os._exit(0)
+    os.close(report)
+    children[pid] = ready
+for ready in children.values(): os.read(ready, 1)
+ends = []
+for pid in children:
+    os.kill(pid, signal.SIGTERM)
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+filled = ends.count(-signal.SIGTERM)
+print(filled, "of", len(children), "processes got MIB MiB", "HELD" if filled < len(children) else "NOT-HELD")
 """
 
 _NETWORK = """
@@ -197,25 +213,39 @@ except OSError: pass
 print(written >> 20, "MiB,", files, "files", "HELD" if written <= 80 << 20 and files < 6000 else "NOT-HELD")
 """
 
-VITAL: tuple[Check, ...] = (
-    Check("processes", "a program cannot fill the machine with processes", _python(_PROCESSES), _prints_held),
-    Check("memory", "all processes of a program together cannot fill the memory", _python(_MEMORY), _prints_held),
+
+def _processes(most: int, **limits: float) -> Check:
+    promise = "a program cannot fill the machine with processes"
+    return Check("processes", promise, _python(_PROCESSES.replace("MOST", str(most)), **limits), _prints_held)
+
+
+def _memory(mib: int) -> Check:
+    promise = "all processes of a program together cannot fill the memory"
+    return Check("memory", promise, _python(_MEMORY.replace("MIB", str(mib))), _prints_held)
+
+
+_REACH = (
     Check(
         "network",
         "a program can create no socket of any family, and reaches no network",
         _python(_NETWORK),
         _prints_held,
     ),
-)
-
-CHECKS: tuple[Check, ...] = (
-    *VITAL,
     Check(
         "files",
         "no file of the host can be read, and only the program's folder can be written",
         _python(_FILES),
         _prints_held,
     ),
+)
+
+QUICK_MEMORY_MB = 64  # of a box for ``QUICK``: more than its processes need, and less than ``_MEMORY`` fills
+QUICK: tuple[Check, ...] = (_processes(16, processes=8), _memory(10), *_REACH)
+
+CHECKS: tuple[Check, ...] = (
+    _processes(100),
+    _memory(256),
+    *_REACH,
     Check(
         "rights",
         "a program cannot gain rights",
@@ -247,12 +277,17 @@ def machine() -> str:
     return f"{system.sysname} {system.release} {system.machine}, {os.cpu_count()} processors"
 
 
-async def check_vital(run: Run, setting: str, remedy: str) -> None:
-    """Run the vital checks (``VITAL``). Raises ``SandboxError`` if a promise is broken.
+async def check_isolation(open_box: Callable[[int], Awaitable[Box]], setting: str, remedy: str) -> None:
+    """Run the checks ``QUICK`` in a box of their own. Raises ``SandboxError`` if a promise is broken.
 
-    The error names ``setting``, the failed checks and the ``remedy``.
+    ``open_box`` opens a box with the given memory limit in MB. The error names ``setting``, the failed checks and the
+    ``remedy``.
     """
-    failed = [check for check in await examine(run, VITAL) if not check.holds]
+    box = await open_box(QUICK_MEMORY_MB)
+    try:
+        failed = [check for check in await examine(box.run, QUICK) if not check.holds]
+    finally:
+        await box.close()
     if failed:
         reasons = "; ".join(f"{check.name}: {check.observed}" for check in failed)
         raise SandboxError(

@@ -12,16 +12,17 @@ import os
 import random
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from bestofn.builders.concurrency.tasks import clean_up
+from bestofn.builders.concurrency.tasks import clean_up, run_together
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
 from bestofn.sandbox.box import Box
-from bestofn.sandbox.conformance import check_vital
+from bestofn.sandbox.conformance import check_isolation
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.leftovers import is_dead, owner
@@ -91,8 +92,9 @@ class DockerSandbox(PooledSandbox):
     change it if the machine cannot reach a registry. ``runtime`` is the name of a runtime of the engine, for example
     "runsc" for gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of one program together.
 
-    Opening the sandbox raises ``SandboxError`` if no Docker engine answers, if the image cannot be built, or if the
-    runtime does not isolate programs. It raises ``ConfigError`` if the engine has no such runtime.
+    The first program opens the sandbox. Opening raises ``SandboxError`` if no Docker engine answers, if the image
+    cannot be built, or if a container does not isolate programs (``conformance.check_isolation``). It raises
+    ``ConfigError`` if the engine has no such runtime.
     """
 
     unavailable = ""
@@ -126,53 +128,41 @@ class DockerSandbox(PooledSandbox):
         self.box_memory_mb = box_memory_mb
         self.box_processes = box_processes
         self.runs_per_box = runs_per_box
-        self._client: DockerClient | None = None
 
-    async def _open(self) -> None:
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Pool]:
         client = await asyncio.to_thread(connect, self.host)
-        open_one = partial(self._open_box, client)
         try:
             if self.runtime:
                 check_runtime(self.runtime, (await in_thread(client.info)).get("Runtimes") or {})
             await in_thread(sweep, client)
             await in_thread(self.image.ensure, client, self._report)
             self._step = STARTING
-            pool = Pool(open_one, self.workers, self.runs_per_box)
-            box = await open_one()
-            self.python_version = box.python_version
-            await pool.open(box)
-            if self.runtime:
-                await self._check(box, pool)
-        except BaseException:  # also if cancelled: ``__aexit__`` is not called for an object that did not open
-            client.close()
-            raise
-        self._client, self._pool = client, pool
-
-    async def _close(self) -> None:
-        await super()._close()
-        if self._client is not None:
-            await clean_up(self._client.close)
-            self._client = None
+            open_box = partial(self._open_box, client)
+            async with Pool(partial(open_box, self.box_memory_mb), self.workers, self.runs_per_box) as pool:
+                await run_together([self._check(open_box), self._open_first(pool)])
+                yield pool
+        finally:
+            await clean_up(client.close)
 
     def _report(self, step: str) -> None:
         self._step = step
         log.info("The sandbox is not ready yet: %s.", step)
 
-    async def _check(self, box: Box, pool: Pool) -> None:
-        """Run the vital checks, because a runtime may lack some limits. Raises ``SandboxError`` if a check fails."""
-        try:
-            await check_vital(
-                box.run, f"sandbox.runtime={self.runtime}", "Use another runtime, or leave sandbox.runtime out."
-            )
-        except BaseException:  # also if cancelled: no other code closes this pool
-            await pool.close()
-            raise
+    async def _check(self, open_box: Callable[[int], Awaitable[Box]]) -> None:
+        setting, remedy = "sandbox=docker", "Check the cgroups of the engine (docker info), or set sandbox=local."
+        if self.runtime:
+            setting, remedy = f"sandbox.runtime={self.runtime}", "Use another runtime, or leave sandbox.runtime out."
+        await check_isolation(open_box, setting, remedy)
 
-    async def _open_box(self, client: DockerClient) -> Box:
+    async def _open_first(self, pool: Pool) -> None:
+        self.python_version = (await pool.open_first()).python_version
+
+    async def _open_box(self, client: DockerClient, memory_mb: int) -> Box:
         return await open_box(
             client,
             self.image.tag,
-            container_settings(self.box_memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
+            container_settings(memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
             self.image.folders,
             other_kernel=bool(self.runtime),
         )

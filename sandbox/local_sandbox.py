@@ -17,19 +17,21 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from bestofn.builders.concurrency.tasks import clean_up
+from bestofn.builders.concurrency.tasks import clean_up, run_together
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
 from bestofn.sandbox import cgroups as groups
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.cgroups import Cgroups
-from bestofn.sandbox.conformance import check_vital
+from bestofn.sandbox.conformance import check_isolation
 from bestofn.sandbox.image import checked_languages
 from bestofn.sandbox.inside.settings import UIDS, BoxSettings
 from bestofn.sandbox.leftovers import PREFIX, is_dead, owner, owner_of
@@ -56,8 +58,8 @@ _numbers = itertools.count(1)
 class LocalSandbox(PooledSandbox):
     """Executes programs in boxes on this machine, without Docker. Requires Linux 5.13 or newer.
 
-    Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
-    protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the number of
+    The first program opens the sandbox, which tests the isolation in a box (``conformance.check_isolation``). If a
+    protection does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the number of
     programs at once; None means one per processor. With spare boxes, there may be ``2 * workers`` boxes.
     ``box_memory_mb`` limits all processes of one program together.
     """
@@ -86,7 +88,8 @@ class LocalSandbox(PooledSandbox):
         self._packages = LocalPackages()
         self.python_version: tuple[int, ...] = sys.version_info[:2]
 
-    async def _open(self) -> None:
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Pool]:
         if sys.platform != "linux":
             raise SandboxError(
                 f"sandbox=local needs Linux, but this is {sys.platform}. Install Docker and set sandbox=docker."
@@ -94,18 +97,13 @@ class LocalSandbox(PooledSandbox):
         await in_thread(check_compilers, self.languages)
         self._packages = await in_thread(local_packages, self.packages, self.wheels)
         await in_thread(sweep)
-        box = await self._open_box()
-        try:
-            await check_vital(box.run, "sandbox=local", _OTHER_PLACES)
-        except BaseException:  # also if cancelled: no other code closes this box
-            await box.close()
-            raise
-        pool = Pool(self._open_box, self.workers, self.runs_per_box, spares=self.workers)
-        await pool.open(box)
-        self._pool = pool
+        open_one = partial(self._open_box, self.box_memory_mb)
+        async with Pool(open_one, self.workers, self.runs_per_box, spares=self.workers) as pool:
+            await run_together([check_isolation(self._open_box, "sandbox=local", _OTHER_PLACES), pool.open_first()])
+            yield pool
 
-    async def _open_box(self) -> Box:
-        return await _open(self.box_memory_mb, self._packages)
+    async def _open_box(self, memory_mb: int) -> Box:
+        return await _open(memory_mb, self._packages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +170,14 @@ def _start(memory_mb: int, packages: LocalPackages) -> _Started:
     """Create the cgroups and the root folder of a box, and start its first process."""
     compilers, commands = compiler_folders()
     name = f"{PREFIX}{owner()}-{next(_numbers)}"
-    root = tempfile.mkdtemp(prefix=f"{name}-")
     cgroups = Cgroups.create(name, memory_mb=memory_mb, processes=256)
+    if not cgroups.limit_memory_to(memory_mb):
+        cgroups.remove()
+        raise SandboxError(
+            "sandbox=local does not isolate programs on this machine (memory: no cgroup has the limit of "
+            f"{memory_mb} MB). No program is executed. {_OTHER_PLACES}"
+        )
+    root = tempfile.mkdtemp(prefix=f"{name}-")
     as_root = os.geteuid() == 0
     settings: BoxSettings = {
         "launch": {

@@ -13,6 +13,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Self
 
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
@@ -56,13 +57,11 @@ class Pool:
         self.decoders = ProcessPool(count=_DECODERS, memory_mb=_DECODER_MB, cpu_s=_DECODER_CPU_S)
         self._builds = Builds(self._run_once, self.decoders)
 
-    async def open(self, first: Box) -> None:
-        """Add ``first``, a box that is already open, and open the pool of worker processes."""
-        self._all.add(first)
-        self._idle.append(first)
+    async def __aenter__(self) -> Self:
         await self.decoders.__aenter__()
+        return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         """Close all boxes, and wait until they are closed."""
         self._most_boxes = 0
         if self._spare is not None:
@@ -72,6 +71,13 @@ class Pool:
         for result in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(result, Exception):
                 log.warning("A part of the sandbox was not closed: %s. The next sandbox removes it.", result)
+
+    async def open_first(self) -> Box:
+        """Open a box before the first program, so that an error ends the opening of the sandbox. Returns the box."""
+        box = await self._open_box()
+        self._all.add(box)
+        self._idle.append(box)
+        return box
 
     async def run(self, program: Program) -> Execution:
         """Execute ``program`` in a free box and return its execution.

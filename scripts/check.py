@@ -39,6 +39,7 @@ async def examine(sandbox: Backend) -> bool:
 
     print(machine())
     async with sandbox:
+        await sandbox.opened()
         if sandbox.unavailable:
             print(f"sandbox={sandbox.name}: {sandbox.unavailable}")
             return False

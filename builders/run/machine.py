@@ -163,8 +163,8 @@ def _local() -> Check:
     from bestofn.sandbox.local_sandbox import LocalSandbox
 
     async def opened() -> None:
-        async with LocalSandbox(workers=1):
-            pass
+        async with LocalSandbox(workers=1) as sandbox:
+            await sandbox.opened()
 
     try:
         asyncio.run(opened())

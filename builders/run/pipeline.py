@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.concurrency.threads import Once
 from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.config.signatures import keyword_parameters
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.pairing.basis import VERIFIED
-from bestofn.builders.protocols import HasWeights, OpensInBackground, ReportsSkipped, Sampler, Source, Verifier
+from bestofn.builders.protocols import HasWeights, ReportsSkipped, Sampler, Source, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run.disk import limits_as_machine_error
@@ -72,7 +73,7 @@ class ConfiguredStage(NamedTuple):
 
 @dataclass
 class Run:
-    """The objects of one run. ``create_run`` creates them; ``open`` opens their connections, containers and models."""
+    """The objects of one run. ``create_run`` creates them; after ``open`` they can be used."""
 
     config: JsonObject
     out: Path
@@ -138,18 +139,15 @@ class Run:
         return table_settings(self.config, self.stage_list, self.not_sent, fingerprint(used)[:12])
 
     @property
-    def _slow_to_open(self) -> list[OpensInBackground]:
-        return [thing for thing in self.objects.opened_in_order if isinstance(thing, OpensInBackground)]
+    def opens_at_first_use(self) -> list[OpensAtFirstUse[Any]]:
+        """The objects that open when a query first needs them: sandboxes and models."""
+        return [thing for thing in self.objects.opened_in_order if isinstance(thing, OpensAtFirstUse)]
 
-    def open(self, *, in_background: bool = False) -> None:
-        """Open the journal, connections, containers and models. If they are already open, do nothing.
-
-        With ``in_background``, sandboxes may still be opening afterwards; ``check_stages`` waits for them.
-        """
+    def open(self) -> None:
+        """Open the journal, and enter all objects. If this was done before, do nothing."""
         with self._lock:
             if not self.is_open:
-                for thing in self._slow_to_open:
-                    thing.in_background = in_background
+                for thing in self.opens_at_first_use:
                     self.ledger.watch_state(thing.opening_state)
                 for name, value in self.not_sent.items():
                     log.warning("sampling.%s=%s is not sent, because the service does not accept it.", name, value)
@@ -166,7 +164,9 @@ class Run:
 
         def check() -> None:
             expect_verdicts = not self.config.get("verify_nothing") and pair_basis(self.stage_list) == VERIFIED
-            check_stages(self.stage_list, rows, self.loop, expect_verdicts=expect_verdicts, opening=self._slow_to_open)
+            check_stages(
+                self.stage_list, rows, self.loop, expect_verdicts=expect_verdicts, opens=self.opens_at_first_use
+            )
 
         self._preflight(check)
 
@@ -187,7 +187,7 @@ class Run:
             self.stages[place] = ConfiguredStage(stage, [settings, reward.scales])
 
     def close(self) -> None:
-        """Close everything that ``open`` opened."""
+        """Close everything that ``open`` and the queries opened."""
         self._stack.close()
 
 
@@ -328,6 +328,8 @@ def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[
             for query in queries:
                 forecast.add(query)
             say(f"Estimate for the first {forecast.estimate().summary}")
+        if number == 0 and run.opens_at_first_use:
+            say(f"Opened when a query needs it: {'; '.join(thing.first_use for thing in run.opens_at_first_use)}.")
         if number == 0 and not run.config.get("dry_run"):
             run.set_scales(queries)
         yield number, queries
@@ -353,7 +355,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query], sampled: Callable
         run.progress.count_finished_rows(len(rows))
         return part
     run.before_changes()
-    run.open(in_background=True)
+    run.open()
     run.check_stages(rows)
     started = time.monotonic()
     writer = PartWriter(run.out, run.stage_list, run.progress.count_row)

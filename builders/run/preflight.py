@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.errors import (
     AuthenticationError,
     Forbidden,
@@ -22,7 +23,7 @@ from bestofn.builders.errors import (
     names_failed_request,
 )
 from bestofn.builders.formats.missing_scores import has_failed
-from bestofn.builders.protocols import OpensInBackground, Sampler
+from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.sampling.provider import config_key_of
 from bestofn.builders.schema import score_from_row, verdict_from_row
@@ -58,12 +59,12 @@ def check_stages(
     loop: Loop,
     *,
     expect_verdicts: bool = True,
-    opening: Sequence[OpensInBackground] = (),
+    opens: Sequence[OpensAtFirstUse[Any]] = (),
 ) -> None:
     """Send the first rows through ``stages``. Without ``Generate``, and in batch mode, no row is sent.
 
-    After the check of the provider, waits until the sandboxes ``opening`` are open. Raises the error of a sandbox
-    that cannot be opened.
+    The first rows open what the stages need, and raise the errors of what cannot be opened. A batch job is paid before
+    its first answer is verified. Therefore batch mode opens everything in ``opens`` now.
 
     Raises ``OutageError`` if nothing is sampled (see ``check_provider``). Also raises ``OutageError`` if the
     requests of a judge or reward fail for all answers to the first queries. If the verifier or the reward itself
@@ -71,11 +72,13 @@ def check_stages(
     is set, logs a warning.
     """
     generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
-    if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):
-        loop.run(_wait_until_open(opening))
+    if generate is None:
+        return
+    if isinstance(generate.sampler, Sampler) and generate.sampler.batch:
+        for thing in opens:
+            loop.run(thing.opened())
         return
     check_provider(generate, rows, loop)
-    loop.run(_wait_until_open(opening))
     failed: list[Failure] = []
     undecided: list[str] = []
     for row in rows[:TRIED]:
@@ -92,11 +95,6 @@ def check_stages(
         _warn_undecided(undecided)
     elif failed:
         _stop(failed)
-
-
-async def _wait_until_open(opening: Sequence[OpensInBackground]) -> None:
-    for thing in opening:
-        await thing.wait_until_open()
 
 
 def _stop(failed: Sequence[Failure]) -> None:

@@ -36,9 +36,9 @@ def main() -> None:
             iterations.append(IterationTimes(asyncio.get_running_loop()).__enter__())
             await asyncio.Event().wait()
 
-    def open_and_measure(run: Run, *, in_background: bool = False) -> None:
+    def open_and_measure(run: Run) -> None:
         if not run.is_open:
-            opened(run, in_background=in_background)
+            opened(run)
             run.loop.submit(measured())
 
     with tempfile.TemporaryDirectory() as folder, server(tail=False) as port:

@@ -94,7 +94,9 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
 
 def supervisors(sandbox: Any) -> list[psutil.Process]:
     """Return the first process of each open box. Its processor time includes the box's ended processes."""
-    words = {box.name.split()[-1] for box in sandbox._pool._all}  # process of a local box, or start of a container's id
+    words = {
+        box.name.split()[-1] for box in sandbox.now_open()._all
+    }  # process of a local box, or start of a container's id
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):

@@ -138,6 +138,7 @@ def main(arguments: Sequence[str]) -> int:
 async def _image() -> str:
     """Return the tag of the sandbox image. If the image is missing, build it."""
     async with DockerSandbox(workers=1) as sandbox:
+        await sandbox.opened()
         return sandbox.image.tag
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import exit_on_error
+from bestofn.builders.errors import SandboxError, exit_on_error
 from bestofn.scripts.build import build
 from tests.batch_doubles import OpenAIDouble
 from tests.batch_runs import calls, states
@@ -146,3 +146,14 @@ def test_a_service_that_cannot_be_asked_does_not_hurt_a_finished_run(tmp_path: P
         assert run(tmp_path, server) == 0
     assert states(tmp_path) == ["open"]
     assert len(candidates(tmp_path)) == 2 * QUERIES
+
+
+def test_a_sandbox_that_does_not_open_stops_the_run_before_a_batch_is_paid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    double = OpenAIDouble()
+    missing = f"sandbox.host=unix://{tmp_path}/missing.sock"
+    with WireServer(double) as server:
+        assert run(tmp_path, server, "sandbox=docker", "tools=mock", missing) == SandboxError.exit_code
+    assert "no Docker engine answers" in capsys.readouterr().err
+    assert calls(tmp_path) == []

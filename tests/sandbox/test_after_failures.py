@@ -37,8 +37,9 @@ from bestofn.sandbox.{module} import {kind}
 from bestofn.sandbox.leftovers import owner
 async def main():
     async with {kind}(workers=2) as sandbox:
+        pool = await sandbox.opened()
         runs = [asyncio.ensure_future(sandbox.run(Program("bash", "sleep 60"))) for _ in range(2)]
-        while sum(box.runs for box in sandbox._pool._all) < 2: await asyncio.sleep(0.01)
+        while sum(box.runs for box in pool._all) < 2: await asyncio.sleep(0.01)
         print(owner(), flush=True)
         await asyncio.gather(*runs)
 asyncio.run(main())
@@ -48,6 +49,7 @@ asyncio.run(main())
 def opened(backend: str, use: Any, **settings: Any) -> Any:
     async def run() -> Any:
         async with BACKENDS[backend](**settings) as sandbox:
+            await sandbox.opened()
             return await use(sandbox)
 
     try:

@@ -142,6 +142,7 @@ def test_programs_import_the_packages_on_both_backends(backend: str, wheels: Pat
         auto = AutoSandbox(workers=1, packages=["tiny-thing"], wheels=str(wheels))
         sandbox = {one.name: one for one in auto.candidates}[backend]
         async with sandbox:
+            await sandbox.opened()
             assert sandbox.python_version
             execution = await sandbox.run(Program("python", PROGRAM, limits=Limits(memory_mb=512)))
             missing = await sandbox.run(Program("python", "import unrelated"))

@@ -57,7 +57,7 @@ def pooled(
     async def run() -> list[Execution]:
         pool = Pool(open_box, workers, runs_per_box, spares)  # type: ignore[arg-type]
         results = await asyncio.gather(*use(pool))
-        await pool.close()
+        await pool.__aexit__()
         return list(results)
 
     return asyncio.run(run()), opened
@@ -127,7 +127,7 @@ def test_closing_waits_for_boxes_that_are_being_closed() -> None:
     async def run() -> None:
         pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]
         await pool.run(Program("python", "pass"))
-        await pool.close()
+        await pool.__aexit__()
 
     asyncio.run(run())
     assert [box.closed for box in opened] == [True]
@@ -148,7 +148,7 @@ def test_a_box_that_cannot_be_closed_is_named_and_the_others_are_closed(caplog: 
     async def run() -> None:
         pool = Pool(open_box, 2, 100)  # type: ignore[arg-type]
         await asyncio.gather(pool.run(Program("python", "1")), pool.run(Program("python", "2")))
-        await pool.close()
+        await pool.__aexit__()
 
     asyncio.run(run())
     assert [box.closed for box in opened] == [False, True]
@@ -173,7 +173,7 @@ def test_an_engine_that_comes_back_costs_no_run(monkeypatch: pytest.MonkeyPatch)
     async def run() -> Execution:
         pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]
         result = await pool.run(Program("python", "pass"))
-        await pool.close()
+        await pool.__aexit__()
         return result
 
     assert asyncio.run(run()) == OK
@@ -218,7 +218,7 @@ def test_a_spare_box_that_is_being_opened_is_cancelled_at_the_end(monkeypatch: p
         pool = Pool(open_box, 1, 100, spares=1)  # type: ignore[arg-type]
         await pool.run(Program("python", "pass"))
         await pool.run(Program("python", "pass"))
-        await pool.close()
+        await pool.__aexit__()
 
     asyncio.run(run())
     assert cancelled == [True]

@@ -26,7 +26,7 @@ def test_a_runtime_that_the_engine_does_not_list_is_a_configuration_error() -> N
 
 async def entered(sandbox: DockerSandbox) -> None:
     async with sandbox:
-        pass
+        await sandbox.opened()
 
 
 @pytest.mark.sandbox

@@ -190,10 +190,11 @@ class CodeVerifier:
     def _knows_the_grammar(self) -> bool:
         """Return whether the sandbox also rejects code that this Python cannot parse.
 
-        This is true unless the sandbox has a newer Python, because new versions only add syntax.
+        This is true unless the sandbox has a newer Python, because new versions only add syntax. If the version is None
+        because the sandbox is not open yet, the sandbox decides.
         """
-        version = getattr(self.sandbox, "python_version", None)
-        return version is None or tuple(version[:2]) <= sys.version_info[:2]
+        version = getattr(self.sandbox, "python_version", sys.version_info)
+        return version is not None and tuple(version[:2]) <= sys.version_info[:2]
 
 
 async def _aside(text: str, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from bestofn.builders.errors import (
     OutageError,
     PermanentRefusal,
     RequestError,
-    SandboxError,
     ServiceError,
     kind_of,
     may_be_retried,
@@ -27,7 +24,6 @@ from bestofn.builders.errors import (
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.records import Query, Score
 from bestofn.reward.registry import register
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.scripts.build import main
 from tests.loopback import OpenAIServer
 from tests.wire_server import Answer, WireServer
@@ -140,29 +136,6 @@ def test_the_check_of_the_provider_costs_no_extra_request(tmp_path: Path) -> Non
     with OpenAIServer() as server:
         build(tmp_path, server)
         assert server.requests == QUERIES
-
-
-def test_the_sandbox_opens_while_the_first_query_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requested = threading.Event()
-
-    async def opens_after_a_request(sandbox: LocalSandbox) -> None:
-        assert await asyncio.to_thread(requested.wait, 20), "no request was sent while the sandbox was being opened"
-
-    def note(question: str) -> None:
-        requested.set()
-
-    monkeypatch.setattr(LocalSandbox, "_open", opens_after_a_request)
-    with OpenAIServer() as server:
-        server.refuse = note
-        assert errors(build(tmp_path, server, "sandbox=local")) == []
-
-
-def test_a_sandbox_that_does_not_open_stops_the_run_after_the_first_query(tmp_path: Path) -> None:
-    missing = f"sandbox.host=unix://{tmp_path}/missing.sock"
-    with OpenAIServer() as server:
-        with pytest.raises(SandboxError, match="no Docker engine answers"):
-            build(tmp_path, server, "sandbox=docker", missing)
-        assert server.requests == 1, "only the candidates of the first query are sampled"
 
 
 class BreaksLater:
