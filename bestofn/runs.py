@@ -108,14 +108,17 @@ def build(
     provider: str = "pocket",
     n: int = 8,
     *,
+    columns: Mapping[str, object] | None = None,
     out: str | Path | None = None,
     **settings: Setting,
 ) -> Run:
-    """Sample ``n`` answers per query, verify and score them, make pairs, and return the run.
+    """Sample ``n`` responses per query, verify and score them, make pairs, and return the run.
 
-    ``dataset`` is the name of a dataset, a file, or rows. ``settings`` are the settings of ``bestofn build``; nested
-    ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``. ``out`` is the folder of the run. To resume an
-    interrupted run, repeat the call; answered requests are not sent again.
+    ``dataset`` is the name of a dataset, a file, or rows. ``columns`` maps ``question``, ``reference``, ``response``
+    and other parts of a query to columns, as the setting ``dataset.columns``; the others are found. ``settings`` are
+    the settings of ``bestofn build``; nested ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``.
+    ``out`` is the folder of the run. To resume an interrupted run, repeat the call; answered requests are not sent
+    again.
     """
     from bestofn.builders.config.composition import check_settings, compose, quoted
     from bestofn.builders.config.current_command import public_words
@@ -127,6 +130,7 @@ def build(
         raise ConfigError(f"out is {out}, which is a file; expected a folder. Nothing was written.")
     words, name = _dataset_words(dataset, out)
     folder = Path(out) if out is not None else Path("runs") / f"{name}-{provider}"
+    words += settings_words({"dataset": {"columns": dict(columns)}}) if columns else []
     words += [f"provider={provider}", f"n={n}", f"out={quoted(str(folder))}", *settings_words(settings)]
     config = compose(words)
     config["command"] = public_words(words)
@@ -140,13 +144,19 @@ def build(
     return Run(folder)
 
 
-def pairs(dataset: str | Path | Iterable[Row], *, out: str | Path | None = None, **settings: Setting) -> Tables:
-    """Verify recorded answers and return their preference pairs as a ``datasets.DatasetDict``. No request is sent.
+def pairs(
+    dataset: str | Path | Iterable[Row],
+    columns: Mapping[str, object] | None = None,
+    *,
+    out: str | Path | None = None,
+    **settings: Setting,
+) -> Tables:
+    """Verify recorded responses and return their preference pairs as a ``datasets.DatasetDict``. No request is sent.
 
-    Each row has a question, a reference and a list of ``candidates``. If the columns have other names, set
-    ``dataset={"columns": {...}}``. ``settings`` are the settings of ``build``.
+    Each row has a question, a reference and a list of responses (``candidates``). ``columns`` and ``settings`` are
+    those of ``build``.
     """
-    return build(dataset, "recorded", out=out, **settings).dpo
+    return build(dataset, "recorded", columns=columns, out=out, **settings).dpo
 
 
 def best_of(
@@ -154,22 +164,25 @@ def best_of(
     n: int = 8,
     *,
     provider: str = "pocket",
-    answer: str | None = None,
+    reference: str | None = None,
     out: str | Path | None = None,
     **settings: Setting,
 ) -> list[dict[str, object]]:
     """Sample ``n`` answers to ``prompt`` and return them, best first: by verdict, then by score.
 
-    ``answer`` is the known answer. Without it and without the setting ``verifier``, only the score decides. The samples
-    are stored in a run in ``runs/best_of``. If the call is repeated, it reads these samples and sends no request.
+    ``reference`` is the known right answer. Without it and without the setting ``verifier``, only the score decides.
+    The samples are stored in a run in ``runs/best_of``. If the call is repeated, it reads these samples and sends no
+    request.
     """
     from bestofn.builders.analysis.best_answers import best_answers
+    from bestofn.builders.api.queries import refuse_former_words
 
     if not prompt or (isinstance(prompt, str) and not prompt.strip()):
         raise ConfigError("the prompt is empty; expected a text or a list of messages")
-    if answer is None and "verifier" not in settings:
+    refuse_former_words(settings, {"answer": "reference"})
+    if reference is None and "verifier" not in settings:
         settings.setdefault("verify_nothing", True)
-    row = {"question": prompt, **({} if answer is None else {"answer": answer})}
+    row = {"question": prompt, **({} if reference is None else {"reference": reference})}
     digest = hashlib.sha256(json.dumps([row, provider, settings], sort_keys=True, default=str).encode()).hexdigest()
     run = build([row], provider, n, out=out or Path("runs/best_of") / digest[:16], **settings)
     return [dict(one) for group in best_answers(run.folder, n) for one in group]
@@ -202,7 +215,7 @@ def _line(row: object) -> str:
     if not isinstance(row, Mapping):
         raise ConfigError(
             f"a row is a {type(row).__name__}: {str(row)[:100]!r}; expected rows such as "
-            '{"question": …, "answer": …}. From a DatasetDict, pass one split.'
+            '{"question": …, "reference": …}. From a DatasetDict, pass one split.'
         )
     return json.dumps(dict(row), ensure_ascii=False, default=_json_value)
 

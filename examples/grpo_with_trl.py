@@ -37,7 +37,7 @@ def main() -> None:
         report_to=[],
         save_strategy="no",
     )
-    reward = bestofn.grpo_reward("math", answer="solution", workers=2)
+    reward = bestofn.grpo_reward("math", reference="solution", workers=2)
     model = os.environ.get("MODEL", str(EMBEDDED))
     trainer = GRPOTrainer(model, reward_funcs=reward, args=settings, train_dataset=Dataset.from_list(rows))
     trainer.train()

@@ -8,6 +8,6 @@ cat >recorded.jsonl <<'ROWS'
 {"question": "What is half of 3?", "gold": "1.5", "answers": ["\\boxed{\\frac{3}{2}}", "\\boxed{2}", "\\boxed{1.5}"]}
 ROWS
 
-bestofn build dataset=jsonl dataset.path=recorded.jsonl dataset.columns.answer=gold \
+bestofn build dataset=jsonl dataset.path=recorded.jsonl dataset.columns.reference=gold \
   dataset.columns.candidates=answers provider=recorded out=recorded-run
 bestofn inspect recorded-run

@@ -70,7 +70,7 @@ def text_of(one: BestAnswer) -> str:
     score = "no score" if one["score"] is None else f"score {one['score']:.3f}"
     equals = f", equal to {one['equals']} others" if one["equals"] else ""
     facts = f"candidate {one['candidate_idx']} of {one['candidates']}, {WORDS[one['outcome']]}, {score}{equals}"
-    answer = "\n".join(map(visible, one["answer"].splitlines()))
+    answer = "\n".join(map(visible, one["response"].splitlines()))
     return f"{visible(one['query_id'])}: {facts}\n{answer}"
 
 

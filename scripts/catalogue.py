@@ -258,13 +258,14 @@ BENCHMARK = Command(
 )
 VERIFY = Command(
     "verify",
-    "add verdict columns to answers that you already have, without a run",
-    "bestofn verify answers.parquet answer=completion reference=gold kind=math",
+    "add verdict columns to responses that you already have, without a run",
+    "bestofn verify answers.parquet response=completion reference=gold kind=math",
     (Positional("FILE", "a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub"),),
     {
-        "answer": Setting(str, None, "the column with the answers of the model; null: found by its usual name"),
-        "reference": Setting(str, None, "the column with the reference; null: found by its usual name"),
-        "question": Setting(str, None, "the column with the question; null: found by its usual name"),
+        "response": Setting(str, None, "the column with the responses of the model; null: found, as in a build"),
+        "reference": Setting(str, None, "the column with the reference; null: found, as in a build"),
+        "references": Setting(str, None, "the column with a list of answers of which any one is right"),
+        "question": Setting(str, None, "the column with the question; null: found, as in a build"),
         "kind": Setting(str, None, "the verifier, for example math or code; null: chosen by the reference"),
         "out": Setting(str, None, "the file to write; null: FILE-verified"),
         "in_place": Setting(bool, False, "replace FILE by the file with verdicts"),
@@ -273,6 +274,7 @@ VERIFY = Command(
         "workers": Setting(int, 2, "worker processes; 0: verify in this process", least=0),
         "sandbox": Setting(str, "auto", "the sandbox for programs: auto, docker, local or none"),
     },
+    key_remedy="`response` is the text of the model, `reference` the known right answer (formerly: answer).",
 )
 INIT = Command(
     "init",

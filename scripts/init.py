@@ -20,9 +20,11 @@ from bestofn.builders.config.first_experiment import Table, experiment_text
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.formats.output_file import check_is_not_input, check_new_file
 from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.sources.columns import Column
+from bestofn.builders.sources.guesses import REFERENCE_PARTS, group_of, with_guesses
 from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.resolver import Layout, resolve
 from bestofn.builders.sources.rows import hub_settings, rows
-from bestofn.builders.sources.table_parts import TableParts, table_parts
 from bestofn.scripts.catalogue import INIT
 
 LOOKED_AT = 200  # rows
@@ -67,18 +69,21 @@ def inspected(source: str, split: str | None) -> Table:
         raise ConfigError(
             f"{source} has no rows, so its columns are not known. Expected a table with at least one row."
         )
-    parts = _asked(table_parts(first), first)
-    if not {"question", "messages"} & set(parts.columns):
+    layout, guessed = with_guesses(resolve(first), first)
+    layout = _asked(layout, guessed, first)
+    if not {"question", "messages"} & set(layout.columns):
         raise ConfigError(
             f"{source}: no column has a question. The columns are {', '.join(first[0])}. "
             "Rename the column with the question to question."
         )
-    settings |= {"columns": dict(parts.columns)}
-    if parts.group_by:
-        settings["group_by"] = parts.group_by
+    settings |= {"columns": layout.settings()}
+    if group := group_of(layout, first):
+        settings["group_by"] = group
     kinds, skipped = _references(settings)
     shown = {key: value for key, value in settings.items() if key != "format"}
-    return Table(source, choice, shown, first, kinds, skipped, parts.guessed, parts.recorded)
+    known = set(layout.columns)
+    recorded = "candidates" in known or ("response" in known and bool(known & REFERENCE_PARTS))
+    return Table(source, choice, shown, first, kinds, skipped, guessed, recorded)
 
 
 def shipped_mapping(source: str) -> tuple[str, JsonObject] | None:
@@ -117,22 +122,22 @@ def _references(settings: JsonObject) -> tuple[Counter[str], Counter[str]]:
     return kinds, source.skipped
 
 
-def _asked(parts: TableParts, first: Sequence[Row]) -> TableParts:
+def _asked(layout: Layout, guessed: Sequence[str], first: Sequence[Row]) -> Layout:
     """Ask the user about the guessed columns, if there is a terminal. An empty reply keeps the guess."""
     if not in_terminal():
-        return parts
+        return layout
     names = list(dict.fromkeys(name for row in first for name in row))
-    columns = dict(parts.columns)
-    for part in parts.guessed:
+    columns = dict(layout.columns)
+    for part in guessed:
         print(f"The columns are {', '.join(names)}.")
-        reply = input(f"Which column has the {part}? [{columns[part]}; - for none] ").strip()
+        reply = input(f"Which column has the {part}? [{columns[part].path}; - for none] ").strip()
         if reply == "-":
             del columns[part]
         elif reply in names:
-            columns[part] = reply
+            columns[part] = Column.of(part, reply)
         elif reply:
             raise SourceError(f"there is no column {reply!r}")
-    return replace(parts, columns=columns)
+    return replace(layout, columns=columns)
 
 
 def in_terminal() -> bool:

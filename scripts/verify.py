@@ -1,4 +1,4 @@
-"""``bestofn verify FILE``: adds verdict columns to answers that exist already, without a run."""
+"""``bestofn verify FILE``: adds verdict columns to responses that exist already, without a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError, IncompleteRun
 from bestofn.scripts.catalogue import VERIFY
 
-PARTS = ("answer", "reference", "question")
+PARTS = ("response", "reference", "references", "question")
 EXPLANATION = "verification_explanation"
 
 
@@ -21,7 +21,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def verify(arguments: Arguments) -> None:
-    """Write the table with verdict columns, and print how many answers have each outcome."""
+    """Write the table with verdict columns, and print how many responses have each outcome."""
     from bestofn.builders.api.datasets import verify_file
 
     source = arguments.positionals["FILE"][0]
@@ -36,16 +36,14 @@ def verify(arguments: Arguments) -> None:
         overwrite=arguments.flag("overwrite"),
         sandbox=arguments.text("sandbox") or "auto",
     )
-    columns = done.columns
-    question = f", question {columns.question!r}" if columns.question else ", no question"
-    print(f"columns: answer {columns.answer!r}, reference {columns.reference!r}{question}")
+    print("columns: " + ", ".join(f"{part} {names!r}" for part, names in done.columns.items() if part != "id"))
     total = sum(done.outcomes.values())
     for outcome in ("pass", "fail", "abstain", "error"):
         count = done.outcomes.get(outcome, 0)
         print(f"  {outcome:<8} {count:>10,}  {count / max(total, 1):6.1%}")
-    print(f"{done.path}: {total:,} answers with verdicts")
+    print(f"{done.path}: {total:,} responses with verdicts")
     if errors := done.outcomes.get("error", 0):
-        reasons = f"{errors:,} of {total:,} answers could not be verified. The column {EXPLANATION} has the reasons."
+        reasons = f"{errors:,} of {total:,} responses could not be verified. The column {EXPLANATION} has the reasons."
         if errors == total:
             raise IncompleteRun(reasons)
         print(f"Problem: {reasons}")

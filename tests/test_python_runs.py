@@ -56,7 +56,7 @@ def test_what_is_no_row_is_refused(rows, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{"answer": "7", "verifier": "math"}, {}], ids=["verified", "no answer"])
+@pytest.mark.parametrize("settings", [{"reference": "7", "verifier": "math"}, {}], ids=["verified", "no answer"])
 def test_best_of_embedded_model(tmp_path, settings):
     best = bestofn.best_of("What is 3 + 4?", 2, out=tmp_path / "best", sandbox="none", **settings)
     assert len(best) == 2

@@ -90,11 +90,21 @@ class BySplit:
         return planned_calls(self._verifier_of(query), query, candidates)
 
     def _verifier_of(self, query: Query) -> Verifier | None:
-        names = domains_of(query, self.domains) if query.reference.checks or self.compose else []
+        names = route(query, self.domains, compose=self.compose)
         if query.reference.checks or len(names) > 1:
             parts = {name: self.domains.get(name) or self.default for name in names}
             return Every(parts, self.weights, self.threshold)
-        return self.domains.get(domain_of(query, self.domains)) or self.default
+        return self.domains.get(names[0]) or self.default
+
+
+def route(query: Query, domains: Collection[str] = (), *, compose: bool = False) -> list[str]:
+    """Return the domains whose verifiers decide about the answers to ``query``; [""] if none is known.
+
+    This is the one routing, for builds and for all functions that verify. ``domains`` are the names of the verifiers
+    that exist. The parts of a reference with ``checks`` are verified separately; with ``compose``, those of any.
+    """
+    names = domains_of(query, domains) if query.reference.checks or compose else []
+    return names if query.reference.checks or len(names) > 1 else [domain_of(query, domains)]
 
 
 def domain_of(query: Query, more: Collection[str] = ()) -> str:

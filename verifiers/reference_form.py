@@ -43,7 +43,7 @@ def is_looked_up(query: Query) -> bool:
     """
     asked = question(query.text)
     references = [interpret(answer) for answer in query.reference.accepted]
-    if not references or len(query.text) > MOST_LENGTH or _COMPUTES.search(query.text):
+    if not references or not query.text.strip() or len(query.text) > MOST_LENGTH or _COMPUTES.search(query.text):
         return False
     if any(_FORMAL.search(reference.text) or reference.kind == "truth" for reference in references):
         return False

@@ -35,7 +35,7 @@ class BestAnswer(TypedDict):
     equals: int
     model: str
     question: str
-    answer: str
+    response: str
     messages: list[Message]
 
 
@@ -80,6 +80,6 @@ def _answer(query: Query, one: Judged, place: int, candidates: int, equals: int)
         "equals": equals,
         "model": one.candidate.model,
         "question": query.text,
-        "answer": one.candidate.text,
+        "response": one.candidate.text,
         "messages": messages,
     }

@@ -228,11 +228,12 @@ class JsonChunk:
     lines: Sequence[tuple[int, bytes]]
 
     def rows(self, names: Sequence[str]) -> list[Row]:
-        """Return the rows with all their keys; ``names`` is not used.
+        """Return the rows with all their keys. A row without one of ``names`` gets the value None for it.
 
         Raises ``SourceError`` if a line is not a JSON object.
         """
-        return [self._row(number, line) for number, line in self.lines]
+        missing = dict.fromkeys(names)
+        return [{**missing, **self._row(number, line)} for number, line in self.lines]
 
     def _row(self, number: int, line: bytes) -> Row:
         try:

@@ -1,4 +1,4 @@
-"""Adds verdict columns to tables of answers that exist already: ``verify_dataset`` and ``bestofn verify``."""
+"""Adds verdict columns to tables of responses that exist already: ``verify_dataset`` and ``bestofn verify``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import re
 import shutil
 import tempfile
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, Chunk, answer_table
-from bestofn.builders.api.columns import AnswerColumns, answer_columns
+from bestofn.builders.api.columns import response_reader, used_columns
+from bestofn.builders.api.queries import AUTO
 from bestofn.builders.api.session import Setting
 from bestofn.builders.api.verdict_columns import Encoded
 from bestofn.builders.api.workers import CHUNK, VerifierWorkers
 from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import JsonObject
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.sources.resolver import LOOKED_AT
+from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.tables.atomic_text import write_text
 
 PART_ROWS = 5_000
@@ -34,10 +37,10 @@ PART_FILES = re.compile(rf"\d{{6}}(\.json)?|.+\.tmp|{MARKER}|\{LOCK}")
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The written file, the columns that were read, and how many answers have each outcome."""
+    """The written file, the columns that were read by part, and how many responses have each outcome."""
 
     path: Path
-    columns: AnswerColumns
+    columns: Mapping[str, str]
     outcomes: Mapping[str, int]
 
 
@@ -56,8 +59,8 @@ def verify_dataset(
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
 
     ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
-    ``columns`` maps ``answer``, ``reference`` and ``question`` to columns. For a part without an entry, a column with a
-    usual name is used.
+    ``columns`` maps ``response``, ``reference``, ``question`` and other parts of a query to columns, as the setting
+    ``dataset.columns`` of a build does. The parts without an entry are found as in a build.
     If ``out`` is given, the result is also written to this file, and an interrupted call can be resumed: repeat the
     call.
     """
@@ -93,23 +96,30 @@ def verify_table(
     present = table.columns
     if not overwrite and (old := [name for name in TYPES if name in present]):
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
-    columns = answer_columns([name for name in present if name not in TYPES], given)
-    kind = kind or columns.kind
-    facts = [table.identity, repr(columns), kind, sorted(map(repr, settings.items())), PART_ROWS, PART_FORM]
+    names = [name for name in present if name not in TYPES]
+    reader = response_reader(given, kind, names, first_rows(table, names))
+    kind = kind or AUTO
+    facts = [table.identity, repr(reader.layout), kind, sorted(map(repr, settings.items())), PART_ROWS, PART_FORM]
     parts = out.with_name(f"{out.name}.parts")
     _refuse_other_files(parts)
     busy = f"another process writes {out}. Wait until it ends, or set out=… to another file."
     with file_lock(parts / LOCK, busy):
         _clear_unless(parts, hashlib.sha256(json.dumps(facts).encode()).hexdigest())
-        outcomes = _written(table, parts, columns, VerifierWorkers(kind, workers, **settings))
+        outcomes = _written(table, parts, reader, VerifierWorkers(kind, workers, **settings))
         _join(table, parts, out)
-    return Verified(out, columns, outcomes)
+    return Verified(out, used_columns(reader), outcomes)
 
 
-def _written(table: AnswerTable, parts: Path, columns: AnswerColumns, workers: VerifierWorkers) -> Counter[str]:
+def first_rows(table: AnswerTable, names: Sequence[str]) -> list[Row]:
+    """Return the first rows of ``table``, with the columns ``names``."""
+    batch = next(table.batches(LOOKED_AT, skip=0), None)
+    return [] if batch is None else [row for chunk in table.chunks(batch, LOOKED_AT) for row in chunk.rows(names)]
+
+
+def _written(table: AnswerTable, parts: Path, reader: RowReader, workers: VerifierWorkers) -> Counter[str]:
     """Verify the batches that have no finished part, and write their parts.
 
-    Return how many answers have each outcome.
+    Return how many responses have each outcome.
     """
     done = _unchanged_parts(table, parts)
     outcomes = Counter[str]()
@@ -117,7 +127,7 @@ def _written(table: AnswerTable, parts: Path, columns: AnswerColumns, workers: V
         outcomes.update(_facts(part)["outcomes"])
     with workers as opened, _progress(sum(outcomes.values())) as progress:
         batches = table.batches(PART_ROWS, skip=len(done))
-        for number, (chunks, digest) in enumerate(_verified(table, batches, columns, opened), len(done)):
+        for number, (chunks, digest) in enumerate(_verified(table, batches, reader, opened), len(done)):
             counts = sum((Counter(chunk.outcomes) for chunk in chunks), Counter[str]())
             part = parts / f"{number:06d}"
             write_text(_facts_file(part), json.dumps({"outcomes": counts, "rows": digest}))
@@ -140,7 +150,7 @@ def _join(table: AnswerTable, parts: Path, out: Path) -> None:
 
 
 def _verified(
-    table: AnswerTable, batches: Iterable[Batch], columns: AnswerColumns, workers: VerifierWorkers
+    table: AnswerTable, batches: Iterable[Batch], reader: RowReader, workers: VerifierWorkers
 ) -> Iterator[tuple[list[Encoded], str]]:
     """Yield (verified chunks, digest) for each batch.
 
@@ -155,7 +165,7 @@ def _verified(
             yield from read
 
     verified: list[Encoded] = []
-    for chunk in workers.verify_chunks(chunks(), columns):
+    for chunk in workers.verify_chunks(chunks(), reader):
         verified.append(chunk)
         if len(verified) == started[0][0]:
             yield verified, started.popleft()[1]
@@ -216,11 +226,11 @@ def _clear_unless(parts: Path, fingerprint: str) -> None:
 
 
 def verify_file(source: str, out: Path, split: str | None = None, **more: Setting) -> Verified:
-    """Verify the answers in a file or a dataset of the Hub, and write them with verdict columns to ``out``."""
+    """Verify the responses in a file or a dataset of the Hub, and write them with verdict columns to ``out``."""
     return verify_table(answer_table(source, split), out, **more)
 
 
 def _progress(initial: int) -> Batch:
     from tqdm.auto import tqdm
 
-    return tqdm(initial=initial, unit=" answers", disable=None, desc="verify")
+    return tqdm(initial=initial, unit=" responses", disable=None, desc="verify")

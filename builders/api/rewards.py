@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from bestofn.builders.api.queries import AUTO
-from bestofn.builders.api.session import Answer, Item, Setting, shared_session
+from bestofn.builders.api.columns import read_response, reference_reader
+from bestofn.builders.api.queries import AUTO, refuse_former_words
+from bestofn.builders.api.session import Read, Response, Setting, read_values, shared_session
 from bestofn.builders.api.workers import VerifierWorkers
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean
@@ -15,19 +16,21 @@ from bestofn.builders.records import Message, Verdict
 
 REWARDS = {"pass": 1.0, "fail": 0.0}
 Prompt = str | Sequence[Message]
-OWN_COLUMNS = ("choices", "tools", "entry_point")
-"""Columns of the dataset that are parts of the question, if they exist."""
+PROMPT = "prompts"
 
 
 class VerifierReward:
     """A reward function for TRL's ``GRPOTrainer(reward_funcs=…)``: 1 for pass, 0 for fail, None if undecided.
 
-    TRL leaves None out of the mean of a group. ``answer`` is the dataset's column with the reference. The worker
-    processes start at once, while the trainer loads its model.
+    TRL leaves None out of the mean of a group. ``reference`` is the dataset's column with the reference; None: it is
+    found, as in a build. The worker processes start at once, while the trainer loads its model.
     """
 
-    def __init__(self, kind: str = AUTO, answer: str = "solution", *, workers: int = 0, **settings: Setting) -> None:
-        self.kind, self.answer, self.workers, self.settings = kind, answer, workers, settings
+    def __init__(
+        self, kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
+    ) -> None:
+        refuse_former_words(settings, {"answer": "reference"})
+        self.kind, self.reference, self.workers, self.settings = kind, reference, workers, settings
         self.__name__ = f"verified_{kind}"  # part of the names of TRL's metrics
         self._open = self._started() if workers else None
 
@@ -37,31 +40,32 @@ class VerifierReward:
         return workers
 
     def __call__(
-        self, prompts: Sequence[Prompt], completions: Sequence[Answer], **columns: Setting
+        self, prompts: Sequence[Prompt], completions: Sequence[Response], **columns: Setting
     ) -> list[float | None]:
         """Return one reward per completion. Completions are texts or lists of messages."""
-        if self.answer not in columns:
-            names = [name for name in columns if isinstance(columns[name], list | tuple)]
+        lists = {
+            name: values
+            for name, values in columns.items()
+            if isinstance(values, list | tuple) and len(values) == len(completions)
+        }
+        rows = [dict(zip((PROMPT, *lists), row, strict=True)) for row in zip(prompts, *lists.values(), strict=True)]
+        if self.reference is not None and self.reference not in lists:
             raise ConfigError(
-                f"the dataset has no column {self.answer!r}{did_you_mean(self.answer, names)} It has "
-                f"{', '.join(names)}. Set bestofn.grpo_reward({self.kind!r}, answer=COLUMN)."
+                f"the dataset has no column {self.reference!r}{did_you_mean(self.reference, list(lists))} It has "
+                f"{', '.join(lists)}. Set bestofn.grpo_reward({self.kind!r}, reference=COLUMN)."
             )
-        known = [name for name in OWN_COLUMNS if columns.get(name)]
-        items = [
-            Item(completion, reference, _question(prompt), {name: columns[name][place] or () for name in known})
-            for place, (prompt, completion, reference) in enumerate(
-                zip(prompts, completions, columns[self.answer], strict=True)
-            )
-        ]
-        return [REWARDS.get(verdict.outcome) for verdict in self.verdicts(items)]
+        given = {"question": PROMPT, **({"reference": self.reference} if self.reference else {})}
+        reader = reference_reader(given, self.kind, [PROMPT, *lists], rows)
+        read = [read_response(reader, row, completion) for row, completion in zip(rows, completions, strict=True)]
+        return [REWARDS.get(verdict.outcome) for verdict in self.verdicts(read)]
 
-    def verdicts(self, items: Sequence[Item]) -> list[Verdict]:
-        """Return the verdicts on ``items``, verified in the worker processes if there are any."""
+    def verdicts(self, read: Sequence[Read]) -> list[Verdict]:
+        """Return the verdicts on responses that were read, verified in the worker processes if there are any."""
         if not self.workers:
-            return shared_session(self.kind, **self.settings).verify_items(items)
+            return shared_session(self.kind, **self.settings).verify_read(read)
         if self._open is None or not self._open.is_of_this_process:
             self._open = self._started()
-        return self._open.verify(items)
+        return self._open.verify(read)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_open": None}  # an unpickled copy starts its own worker processes
@@ -74,23 +78,26 @@ class VerifierReward:
                 opened.__exit__()
 
 
-def grpo_reward(kind: str = AUTO, answer: str = "solution", *, workers: int = 0, **settings: Setting) -> VerifierReward:
-    """Return a reward function for TRL's ``GRPOTrainer`` that verifies completions against the column ``answer``.
+def grpo_reward(
+    kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
+) -> VerifierReward:
+    """Return a reward function for TRL's ``GRPOTrainer`` that verifies completions against the column ``reference``.
 
+    Without ``reference``, the column is found as in a build (``solution``, ``answer``, ``ground_truth``, …).
     ``workers`` is the number of worker processes; 0 verifies in this process. ``settings`` are settings of the
     verifier; the setting ``sandbox`` is also accepted.
     """
-    return VerifierReward(kind, answer, workers=workers, **settings)
+    return VerifierReward(kind, reference, workers=workers, **settings)
 
 
 def async_grpo_reward(
-    kind: str = AUTO, answer: str = "solution", *, workers: int = 0, **settings: Setting
+    kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
 ) -> Callable[..., Awaitable[list[float | None]]]:
     """Return ``grpo_reward`` as an asynchronous function. TRL runs such functions concurrently."""
-    reward = grpo_reward(kind, answer, workers=workers, **settings)
+    reward = grpo_reward(kind, reference, workers=workers, **settings)
 
     async def verified(
-        prompts: Sequence[Prompt], completions: Sequence[Answer], **columns: Setting
+        prompts: Sequence[Prompt], completions: Sequence[Response], **columns: Setting
     ) -> list[float | None]:
         return await asyncio.to_thread(reward, prompts, completions, **columns)
 
@@ -108,7 +115,8 @@ def verl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., float]:
         data_source: str, solution_str: str, ground_truth: object, extra_info: Mapping[str, Setting] | None = None
     ) -> float:
         question = str((extra_info or {}).get("question") or "")
-        verdict = shared_session(kind, **settings).verify_items([Item(solution_str, ground_truth, question)])[0]
+        read = read_values(kind, solution_str, ground_truth, question)
+        verdict = shared_session(kind, **settings).verify_read([read])[0]
         return REWARDS.get(verdict.outcome) or 0.0
 
     return compute_score
@@ -125,11 +133,11 @@ def openrlhf_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., dict
     ) -> dict[str, Setting]:
         import torch
 
-        items = [
-            Item(query.removeprefix(prompt), label, prompt)
+        read = [
+            read_values(kind, query.removeprefix(prompt), label, prompt)
             for query, prompt, label in zip(queries, prompts, labels, strict=True)
         ]
-        verdicts = shared_session(kind, **settings).verify_items(items)
+        verdicts = shared_session(kind, **settings).verify_read(read)
         values = torch.tensor([REWARDS.get(verdict.outcome) or 0.0 for verdict in verdicts])
         undecided = torch.tensor([float(verdict.outcome not in REWARDS) for verdict in verdicts])
         return {"rewards": values, "scores": values, "extra_logs": {"undecided": undecided}}
@@ -143,13 +151,9 @@ def nemo_rl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., list[
     It takes completions and ground truths and returns rewards.
     """
 
-    def rewards(completions: Sequence[Answer], ground_truths: Sequence[object]) -> list[float]:
-        items = [Item(*pair) for pair in zip(completions, ground_truths, strict=True)]
-        verdicts = shared_session(kind, **settings).verify_items(items)
+    def rewards(completions: Sequence[Response], ground_truths: Sequence[object]) -> list[float]:
+        read = [read_values(kind, *pair) for pair in zip(completions, ground_truths, strict=True)]
+        verdicts = shared_session(kind, **settings).verify_read(read)
         return [REWARDS.get(verdict.outcome) or 0.0 for verdict in verdicts]
 
     return rewards
-
-
-def _question(prompt: str | Sequence[Message]) -> str | Sequence[Message]:
-    return prompt if isinstance(prompt, str) else tuple(prompt)

@@ -7,22 +7,24 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Sequence
 from typing import Any, Self
 
 from bestofn.builders.api.queries import AUTO, VERIFIER_OF_KIND, candidate_of, query_of
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, JsonObject, Message, Query, Verdict
 from bestofn.builders.stages.verify import verdict_of
 
-Answer = str | Message | Sequence[Message] | None
+Response = str | Message | Sequence[Message] | None
 """A text, one message, or the messages after the prompt; None if it is missing."""
 
 Setting = Any
 """The value of a setting of a verifier, or of a column."""
+
+UNREADABLE = (ConfigError, SourceError, ValueError, TypeError, KeyError, AttributeError)
+"""What reading a value of any form may raise."""
 
 _shared: dict[str, VerifierSession] = {}
 _lock = threading.Lock()
@@ -30,18 +32,25 @@ _of_parent: list[object] = []
 """In a forked process: parts of the parent's sessions. Deleting them here would disturb connections of the parent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An answer with its reference and question. ``more`` may have ``choices``, ``tools`` and ``entry_point``."""
+Read = tuple[Query, Candidate] | Verdict
+"""A response with its query, or the verdict that it cannot be read."""
 
-    answer: Answer
-    reference: object
-    question: str | Sequence[Message] = ""
-    more: Mapping[str, Setting] = field(default_factory=dict)
+
+def read_values(kind: str, response: Response, reference: object, question: str = "", **more: Setting) -> Read:
+    """Return a response with its query. A value that cannot be read gives a verdict with the outcome ``error``."""
+    try:
+        return query_of(reference, kind, question, **more), candidate_of(response)
+    except UNREADABLE as error:
+        return unreadable(error, kind)
+
+
+def unreadable(error: Exception, kind: str) -> Verdict:
+    """Return the verdict on a response whose row cannot be read."""
+    return Verdict("error", 0.0, f"the row cannot be read ({type(error).__name__}: {error})", kind or AUTO)
 
 
 class VerifierSession:
-    """Verifies answers with one verifier. Its worker processes and sandbox are open inside the ``with`` block.
+    """Verifies responses with one verifier. Its worker processes and sandbox are open inside the ``with`` block.
 
     ``kind`` is ``auto`` or the name of a verifier: ``math``, ``code``, ``short_answer``, ``choice``, ``tool``, … With
     ``auto``, the form of each reference chooses the verifier. ``settings`` are settings of the verifier. ``sandbox`` is
@@ -76,45 +85,37 @@ class VerifierSession:
         self._loop = None
 
     def _open(self) -> Loop:
-        self._verifiers: dict[str, Verifier] = {}
+        self._verifiers: dict[tuple[str, ...], Verifier] = {}
         self._stack = contextlib.ExitStack()
         self._loop = self._stack.enter_context(Loop())
         return self._loop
 
-    def verify(self, answer: Answer, reference: object, question: str = "", **more: Setting) -> Verdict:
-        """Return the verdict on one answer. ``more`` are ``choices``, ``tools`` and ``entry_point`` of the question."""
+    def verify(self, response: Response, reference: object, question: str = "", **more: Setting) -> Verdict:
+        """Return the verdict on one response. ``more`` may be ``choices``, ``tools`` and ``entry_point``."""
         query = query_of(reference, self.kind, question, **more)
-        return self.verify_queries([(query, candidate_of(answer))])[0]
+        return self.verify_queries([(query, candidate_of(response))])[0]
 
     def verify_many(
-        self, answers: Sequence[Answer], references: Sequence[object], questions: Sequence[str] | None = None
+        self, responses: Sequence[Response], references: Sequence[object], questions: Sequence[str] | None = None
     ) -> list[Verdict]:
-        """Return the verdicts on ``answers``, in order.
+        """Return the verdicts on ``responses``, in order.
 
-        Raises ``ConfigError`` unless there is one reference per answer and, if ``questions`` are given, one question
-        per answer.
+        Raises ``ConfigError`` unless there is one reference per response and, if ``questions`` are given, one question
+        per response.
         """
-        asked = questions or [""] * len(answers)
-        if not len(answers) == len(references) == len(asked):
+        asked = questions or [""] * len(responses)
+        if not len(responses) == len(references) == len(asked):
             raise ConfigError(
-                f"there are {len(answers)} answers, {len(references)} references and {len(asked)} questions; expected "
-                "one reference per answer, and one question per answer if there are questions"
+                f"there are {len(responses)} responses, {len(references)} references and {len(asked)} questions; "
+                "expected one reference per response, and one question per response if there are questions"
             )
-        queries = [query_of(*pair) for pair in zip(references, [self.kind] * len(answers), asked, strict=True)]
-        return self.verify_queries(list(zip(queries, map(candidate_of, answers), strict=True)))
+        queries = [query_of(*pair) for pair in zip(references, [self.kind] * len(responses), asked, strict=True)]
+        return self.verify_queries(list(zip(queries, map(candidate_of, responses), strict=True)))
 
-    def verify_items(self, items: Sequence[Item]) -> list[Verdict]:
-        """Return the verdicts on ``items``, in order. An item that cannot be read has the outcome ``error``."""
-        read = [self._read(item) for item in items]
+    def verify_read(self, read: Sequence[Read]) -> list[Verdict]:
+        """Return the verdicts on responses that were read, in order. Unreadable ones have their verdict already."""
         verdicts = iter(self.verify_queries([pair for pair in read if not isinstance(pair, Verdict)]))
         return [pair if isinstance(pair, Verdict) else next(verdicts) for pair in read]
-
-    def _read(self, item: Item) -> tuple[Query, Candidate] | Verdict:
-        try:
-            query = query_of(item.reference, self.kind, item.question, **item.more)
-            return query, candidate_of(item.answer)
-        except (ConfigError, ValueError, TypeError, KeyError, AttributeError) as error:  # values of any form
-            return Verdict("error", 0.0, f"the row cannot be read ({type(error).__name__}: {error})", self.kind)
 
     def verify_queries(self, pairs: Sequence[tuple[Query, Candidate]]) -> list[Verdict]:
         """Return the verdicts on pairs of a query and a candidate, in order."""
@@ -142,20 +143,23 @@ class VerifierSession:
 
     def _verifier_of(self, query: Query, loop: Loop) -> Verifier:
         """Return the open verifier for ``query``. The first query of a kind opens its verifier."""
-        kind = self.kind if self.kind != AUTO else query.split
-        with _lock:
-            if kind not in self._verifiers:
-                self._verifiers[kind] = self._opened(kind if self.kind == AUTO else "", loop)
-            return self._verifiers[kind]
+        from bestofn.verifiers.by_split import route
 
-    def _opened(self, domain: str, loop: Loop) -> Verifier:
-        """Build and open the verifier of ``domain``. If ``domain`` is "", the configuration has only one verifier."""
+        node = self.config["verifier"]
+        domains = tuple(route(query, node["domains"])) if self.kind == AUTO else ()
+        with _lock:
+            if domains not in self._verifiers:
+                self._verifiers[domains] = self._opened(domains, loop)
+            return self._verifiers[domains]
+
+    def _opened(self, domains: Sequence[str], loop: Loop) -> Verifier:
+        """Build and open the verifiers of ``domains``. Without domains, the configuration has only one verifier."""
         from bestofn.builders.config.objects import ObjectBuilder
 
         objects = ObjectBuilder(trusted=self.config.get("trusted") or ())
         node = self.config["verifier"]
-        if domain:
-            node = {**node, "domains": {domain: node["domains"][domain]} if domain in node["domains"] else {}}
+        if domains:
+            node = {**node, "domains": {name: value for name, value in node["domains"].items() if name in domains}}
         verifier = objects.build(node, "verifier")
         if not isinstance(verifier, Verifier):
             raise ConfigError(

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bestofn.builders.api.answer_tables import TYPES, Chunk
-from bestofn.builders.api.columns import AnswerColumns
-from bestofn.builders.api.session import Item
+from bestofn.builders.api.columns import read_responses
+from bestofn.builders.api.session import Read
 from bestofn.builders.records import Verdict
+from bestofn.builders.sources.row_reader import RowReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +21,17 @@ class Encoded:
     outcomes: Mapping[str, int]
 
 
-def items_of(chunk: Chunk, columns: AnswerColumns) -> list[tuple[list[Item], bool]]:
-    """Return the answers of each row, and whether the row has a list of answers."""
-    several = chunk.has_lists(columns.answer)
-    return [columns.items(row, several) for row in chunk.rows(columns.names)]
+def responses_of(chunk: Chunk, reader: RowReader) -> list[tuple[list[Read], bool]]:
+    """Return the responses of each row, and whether the row has a list of responses."""
+    return [read_responses(reader, row) for row in chunk.rows(reader.names)]
 
 
-def with_verdicts(
-    chunk: Chunk, columns: AnswerColumns, verify: Callable[[Sequence[Item]], Sequence[Verdict]]
-) -> Encoded:
-    """Verify all answers of ``chunk`` with one call of ``verify``, and return the rows with verdict columns."""
-    rows = items_of(chunk, columns)
-    verdicts = verify([item for items, _ in rows for item in items])
+def with_verdicts(chunk: Chunk, reader: RowReader, verify: Callable[[Sequence[Read]], Sequence[Verdict]]) -> Encoded:
+    """Verify all responses of ``chunk`` with one call of ``verify``, and return the rows with verdict columns."""
+    rows = responses_of(chunk, reader)
+    verdicts = verify([one for read, _ in rows for one in read])
     rest = iter(verdicts)
-    cells = [([_cells(next(rest)) for _ in items], several) for items, several in rows]
+    cells = [([_cells(next(rest)) for _ in read], several) for read, several in rows]
     values = {
         name: [[one[place] for one in row] if several else row[0][place] for row, several in cells]
         for place, name in enumerate(TYPES)

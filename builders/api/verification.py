@@ -1,16 +1,16 @@
-"""Verifies single answers: ``bestofn.verify`` and ``bestofn.verifier``."""
+"""Verifies single responses: ``bestofn.verify`` and ``bestofn.verifier``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from bestofn.builders.api.queries import AUTO, candidate_of, query_of
-from bestofn.builders.api.session import Answer, Setting, VerifierSession, shared_session
+from bestofn.builders.api.session import Response, Setting, VerifierSession, shared_session
 from bestofn.builders.records import JsonObject, Message, Verdict
 
 
 def verify(
-    answer: Answer,
+    response: Response,
     reference: object,
     kind: str = AUTO,
     *,
@@ -21,7 +21,7 @@ def verify(
     sandbox: str = "auto",
     **settings: Setting,
 ) -> Verdict:
-    """Return the verdict on one answer: its ``outcome`` is ``pass``, ``fail``, ``abstain`` or ``error``.
+    """Return the verdict on one response: its ``outcome`` is ``pass``, ``fail``, ``abstain`` or ``error``.
 
     ``kind`` is the verifier: ``math``, ``short_answer``, ``choice``, ``code``, ``tool``, ``constraints``, … ``auto``
     chooses the verifier by the form of the reference. For ``code``, the reference is the tests; for ``tool``, it is the
@@ -29,7 +29,7 @@ def verify(
     """
     query = query_of(reference, kind, question, choices=choices, tools=tools, entry_point=entry_point)
     session = shared_session(kind, sandbox, **settings)
-    return session.verify_queries([(query, candidate_of(answer))])[0]
+    return session.verify_queries([(query, candidate_of(response))])[0]
 
 
 def verifier(kind: str = AUTO, *, sandbox: str = "auto", **settings: Setting) -> VerifierSession:

@@ -1,4 +1,4 @@
-"""Verifies many answers in worker processes. Programs are verified in this process, which starts the sandboxes."""
+"""Verifies many responses in worker processes. Programs are verified in this process, which starts the sandboxes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from concurrent.futures import Future
 from typing import Self
 
 from bestofn.builders.api.answer_tables import Chunk
-from bestofn.builders.api.columns import AnswerColumns
 from bestofn.builders.api.queries import ALIASES, AUTO
-from bestofn.builders.api.session import Item, Setting, VerifierSession, verifier_config
-from bestofn.builders.api.verdict_columns import Encoded, items_of, with_verdicts
+from bestofn.builders.api.session import Read, Setting, VerifierSession, read_values, verifier_config
+from bestofn.builders.api.verdict_columns import Encoded, responses_of, with_verdicts
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Verdict
+from bestofn.builders.sources.row_reader import RowReader
 
 CHUNK = 200  # answers per call of a worker
 ROW_S = 60.0  # time limit per answer after its chunk has failed
 CHUNK_S = 900.0  # time limit per chunk; SymPy needs at most 1.5 s per comparison
 WORKER_MB = 4_000  # limit on the growth of a worker
-WARM_UP = Item("1", "1")  # any verifier can read it
 IN_FLIGHT = 12  # chunks per worker that are submitted in advance; they last while a part is written to the disk
 
 _sessions: dict[str, VerifierSession] = {}
 
 
 class VerifierWorkers:
-    """Verifies items in ``count`` worker processes, which are open inside the ``with`` block.
+    """Verifies responses in ``count`` worker processes, which are open inside the ``with`` block.
 
-    If ``count`` is 0 or ``kind`` is ``code``, the items are verified in this process.
+    If ``count`` is 0 or ``kind`` is ``code``, they are verified in this process.
     """
 
     def __init__(self, kind: str = AUTO, count: int = 2, *, sandbox: str = "auto", **settings: Setting) -> None:
@@ -71,64 +70,64 @@ class VerifierWorkers:
         """Start all worker processes and let them load their verifier, in the background."""
         if self._session is None:
             for _ in range(self.count):
-                self._loop.submit(self._alone(WARM_UP))
+                self._loop.submit(self._alone(read_values(self.kind, "1", "1")))  # any verifier can read it
 
-    def verify(self, items: Sequence[Item]) -> list[Verdict]:
-        """Return the verdicts on ``items``, in order."""
+    def verify(self, read: Sequence[Read]) -> list[Verdict]:
+        """Return the verdicts on responses that were read, in order."""
         if self._session is not None:
-            return self._session.verify_items(items)
-        size = min(CHUNK, -(-len(items) // self.count)) or 1
-        calls = [self._chunk(items[start : start + size]) for start in range(0, len(items), size)]
+            return self._session.verify_read(read)
+        size = min(CHUNK, -(-len(read) // self.count)) or 1
+        calls = [self._chunk(read[start : start + size]) for start in range(0, len(read), size)]
         return [verdict for verdicts in self._loop.run(run_together(calls)) for verdict in verdicts]
 
-    def verify_chunks(self, chunks: Iterable[Chunk], columns: AnswerColumns) -> Iterator[Encoded]:
+    def verify_chunks(self, chunks: Iterable[Chunk], reader: RowReader) -> Iterator[Encoded]:
         """Yield each chunk with its verdict columns, in order. Only a few chunks are read in advance."""
         if self._session is not None:
             for chunk in chunks:
-                yield with_verdicts(chunk, columns, self._session.verify_items)
+                yield with_verdicts(chunk, reader, self._session.verify_read)
             return
         waiting: deque[Future[Encoded]] = deque()
         for chunk in chunks:
-            waiting.append(self._loop.submit(self._encoded(chunk, columns)))
+            waiting.append(self._loop.submit(self._encoded(chunk, reader)))
             if len(waiting) >= IN_FLIGHT * self.count:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
-    async def _encoded(self, chunk: Chunk, columns: AnswerColumns) -> Encoded:
+    async def _encoded(self, chunk: Chunk, reader: RowReader) -> Encoded:
         try:
-            return await self._pool.call(verify_chunk, self.kind, self.config, chunk, columns, timeout_s=CHUNK_S)
+            return await self._pool.call(verify_chunk, self.kind, self.config, chunk, reader, timeout_s=CHUNK_S)
         except Exception:  # any failure of the worker: each answer is verified alone
-            items = items_of(chunk, columns)
-            verdicts = iter([await self._alone(item) for row, _ in items for item in row])
-            return with_verdicts(chunk, columns, lambda read: [next(verdicts) for _ in read])
+            rows = responses_of(chunk, reader)
+            verdicts = iter([await self._alone(one) for read, _ in rows for one in read])
+            return with_verdicts(chunk, reader, lambda again: [next(verdicts) for _ in again])
 
-    async def _chunk(self, items: Sequence[Item]) -> list[Verdict]:
+    async def _chunk(self, read: Sequence[Read]) -> list[Verdict]:
         try:
-            return await self._call(items, CHUNK_S)
-        except Exception:  # any failure of the worker: each answer is verified alone
-            return [await self._alone(item) for item in items]
+            return await self._call(read, CHUNK_S)
+        except Exception:  # any failure of the worker: each response is verified alone
+            return [await self._alone(one) for one in read]
 
-    async def _alone(self, item: Item) -> Verdict:
+    async def _alone(self, one: Read) -> Verdict:
         try:
-            return (await self._call([item], ROW_S))[0]
-        except ConfigError:  # the verifier cannot be built: this is true of all answers
+            return (await self._call([one], ROW_S))[0]
+        except ConfigError:  # the verifier cannot be built: this is true of all responses
             raise
         except Exception as error:  # any failure of the worker becomes the outcome ``error``
             return Verdict("error", 0.0, f"the verification failed ({type(error).__name__}: {error})", self.kind)
 
-    async def _call(self, items: Sequence[Item], timeout_s: float) -> list[Verdict]:
-        return await self._pool.call(verify_items, self.kind, self.config, items, timeout_s=timeout_s)
+    async def _call(self, read: Sequence[Read], timeout_s: float) -> list[Verdict]:
+        return await self._pool.call(verify_read, self.kind, self.config, read, timeout_s=timeout_s)
 
 
-def verify_items(kind: str, config: JsonObject, items: Sequence[Item]) -> list[Verdict]:
-    """Return the verdicts on ``items``, in order. Runs in a worker process."""
-    return _session(kind, config).verify_items(items)
+def verify_read(kind: str, config: JsonObject, read: Sequence[Read]) -> list[Verdict]:
+    """Return the verdicts on responses that were read, in order. Runs in a worker process."""
+    return _session(kind, config).verify_read(read)
 
 
-def verify_chunk(kind: str, config: JsonObject, chunk: Chunk, columns: AnswerColumns) -> Encoded:
+def verify_chunk(kind: str, config: JsonObject, chunk: Chunk, reader: RowReader) -> Encoded:
     """Return ``chunk`` with its verdict columns. Runs in a worker process."""
-    return with_verdicts(chunk, columns, _session(kind, config).verify_items)
+    return with_verdicts(chunk, reader, _session(kind, config).verify_read)
 
 
 def _session(kind: str, config: JsonObject) -> VerifierSession:

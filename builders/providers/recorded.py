@@ -46,7 +46,11 @@ class Recorded:
         """
         recorded = [answer for answer in self._recorded(query) if not _is_null(answer)]
         model = self.model if self.model != "recorded" else str(query.metadata.get("model") or self.model)
-        return [_candidate(index, _messages(answer, query.id), model) for index, answer in enumerate(recorded)]
+        return [
+            candidate
+            for index, answer in enumerate(recorded)
+            if (candidate := recorded_candidate(index, answer, model, query.id))
+        ]
 
     def null_answers(self, query: Query) -> int:
         """Return the number of recorded answers to ``query`` that are null."""
@@ -65,8 +69,14 @@ def _is_null(answer: object) -> bool:
     return "content" in answer and answer["content"] is None and not any(given)
 
 
-def _candidate(index: int, messages: tuple[JsonObject, ...], model: str) -> Candidate:
-    dialogue = recorded_dialogue(messages)
+def recorded_candidate(index: int, response: Any, model: str = "", query_id: str = "") -> Candidate | None:
+    """Return a recorded response as a candidate; None if it is null.
+
+    Raises ``ConfigError`` if the value has none of the forms of a response.
+    """
+    if _is_null(response):
+        return None
+    dialogue = recorded_dialogue(_messages(response, query_id))
     return Candidate(
         index=index,
         messages=dialogue.messages,
@@ -83,9 +93,10 @@ def _messages(answer: Any, query_id: str) -> tuple[JsonObject, ...]:
     messages = [answer] if isinstance(answer, Mapping) else answer
     if isinstance(messages, Sequence) and messages and all(map(_is_message, messages)):
         return tuple({"role": "assistant", **_with_content(message)} for message in messages)
+    place = f"query {query_id}: a recorded" if query_id else "a"
     raise ConfigError(
-        f"query {query_id}: a recorded answer is {answer!r:.200}; expected a text, a message with content, or a list "
-        "of messages. If the text is under another key, set dataset.columns.candidates={path: COLUMN, each: KEY}."
+        f"{place} response is {answer!r:.200}; expected a text, a message with `content` or `tool_calls`, or a list of "
+        "messages. If the text is under another key, map it: candidates={path: COLUMN, each: KEY}."
     )
 
 

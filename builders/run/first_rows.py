@@ -35,11 +35,12 @@ KINDS = {
 """Kind of a reference -> whether a reference is of this kind; the first kind applies."""
 NO_REFERENCE = "no reference"
 REMEDIES = {
-    NO_REFERENCE: "Map the reference: dataset.columns.answer=COLUMN, or tests or calls instead of answer.",
+    NO_REFERENCE: "Map the reference: dataset.columns.reference=COLUMN, or tests or calls instead of reference. A "
+    "response is the reference only if it is mapped.",
     "tests": "Programs need a sandbox (sandbox=docker, or sandbox=auto), and tests that can fail.",
     "expected calls": "Tool calls need a trusted reference: verifier.domains.tool_calling.references=[gold,model].",
     "checks": "Each check needs a verifier of its name: see dataset.columns.checks and verifier.domains.",
-    "options": "The answer must name an option: check dataset.columns.answer and dataset.choices.gold.",
+    "options": "The answer must name an option: check dataset.columns.reference and dataset.choices.gold.",
 }
 JUDGE = (
     "A judge can decide: verifier=with_judge. To make pairs from the scores of a reward: pairs=by_score reward=judge. "
@@ -244,9 +245,9 @@ def check_recorded(generate: Generate, source: Source, queries: Sequence[Query])
     counts = [len(generate.recorded.answers_for(query)) for query in queries]
     if not any(counts):
         raise ConfigError(
-            f"0 of {len(counts):,} queries have a recorded answer.{_columns(source)}\n"
-            "Set dataset.columns.candidates=COLUMN for a list of answers per row. For one answer per row, set "
-            "dataset.group_by=COLUMN and dataset.columns.candidate=COLUMN."
+            f"0 of {len(counts):,} queries have a recorded response.{_columns(source)}\n"
+            "Set dataset.columns.candidates=COLUMN for a list of responses per row. For one response per row, set "
+            "dataset.columns.response=COLUMN, and dataset.group_by=COLUMN to join the rows of one question."
         )
     most = generate.most_recorded
     left_out = sum(max(0, count - most) for count in counts) if most is not None else 0

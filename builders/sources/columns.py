@@ -24,7 +24,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bestofn.builders.errors import SourceError
@@ -142,6 +142,26 @@ class Column:
         if not self.path:
             return self.constant
         return self._after_steps(walk(row, self.path, self.name))
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the column is only a name or a path, without further steps."""
+        return bool(self.path) and self == Column(self.name, path=self.path)
+
+    def as_part(self, name: str) -> Column:
+        """Return the same column for another part of a query."""
+        return replace(self, name=name)
+
+    def setting(self) -> str | JsonObject:
+        """Return the setting from which ``of`` builds this column."""
+        if self.is_name:
+            return self.path
+        steps = {key: getattr(self, key) for key in self.__slots__ if key != "name"}
+        if self.fields is not None:
+            steps["fields"] = {key: column.setting() for key, column in self.fields.items()}
+        usual = Column(self.name)
+        kept = {key: value for key, value in steps.items() if value != getattr(usual, key)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in kept.items()}
 
     @property
     def column_names(self) -> list[str]:

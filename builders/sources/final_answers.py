@@ -45,6 +45,11 @@ def after_hashes(text: str) -> str | None:
     return answer.replace(",", "") if THOUSANDS.fullmatch(answer) else answer
 
 
+def final_answer(text: str) -> str:
+    """Return the final answer in a reference: its last box, the text after ``####``; without a mark, the text."""
+    return last_boxed(text) or after_hashes(text) or text
+
+
 def answer_of_solution(text: str) -> str | None:
     """Return the final answer of a solution: its last box, the text after ``####``, or a short text itself."""
     return last_boxed(text) or after_hashes(text) or short_answer(text)

@@ -116,7 +116,7 @@ def route(split: str, version: int | None, strict: bool = False) -> int:
 def _columns(version: int, split: str) -> JsonObject:
     columns: dict[str, object] = {"id": "uuid", "messages": "messages"}
     if split in ("math", "stem") or split.startswith("multilingual"):
-        columns["answer"] = ANSWER
+        columns["reference"] = ANSWER
     if split == "tool_calling":
         columns["tools"] = {"path": "metadata", "json": True, "then": "tools"}
     if (version, split) == (1, "code"):

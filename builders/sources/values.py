@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from bestofn.builders.records import Message, Tool, content_text
+from bestofn.builders.sources.columns import present
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
 Turns = Literal["first", "last"]
@@ -35,7 +36,7 @@ def accepted_answers(value: object) -> list[str]:
     items = as_list(value)
     if isinstance(value, str) and not all(isinstance(item, str) for item in items):
         items = [value]
-    return [str(item) for item in items if item is not None and str(item).strip()]
+    return [str(item) for item in items if present(item) is not None and str(item).strip()]
 
 
 def recorded_answers(value: object) -> list[object]:
@@ -52,6 +53,7 @@ def unwrapped(answer: object) -> object:
     """
     while isinstance(answer, list | tuple) and len(answer) < 2:
         answer = answer[0] if answer else None
+    answer = present(answer)
     return None if isinstance(answer, str) and not answer.strip() else answer
 
 

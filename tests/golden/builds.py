@@ -20,12 +20,18 @@ from tests.golden.outcome import Line, lines_of
 from tests.golden.service import service
 
 DATA = Path(__file__).parent / "data"
-ASKED = ("id", "split", "question", "answer", "tools", "calls")
+ASKED = ("id", "split", "question", "reference", "tools", "calls")
+COLUMNS = {"reference": "answer", "references": "answers"}
+"""Part of a query -> its column, if the names differ."""
 
 
 def table(name: str, *parts: str) -> list[str]:
-    """Return the words that read a file of ``data`` whose columns have the names of the parts."""
-    return ["dataset=jsonl", f"dataset.path={DATA / name}", *(f"dataset.columns.{part}={part}" for part in parts)]
+    """Return the words that read a file of ``data`` by its columns."""
+    return [
+        "dataset=jsonl",
+        f"dataset.path={DATA / name}",
+        *(f"dataset.columns.{part}={COLUMNS.get(part, part)}" for part in parts),
+    ]
 
 
 def recorded(name: str, *parts: str) -> list[str]:
@@ -58,7 +64,7 @@ class Build:
 
 PLAIN = ("sandbox=none", "tools=none")
 BUILDS = (
-    Build("answers", [*recorded("answers.jsonl", *ASKED, "answers", "choices", "checks"), *PLAIN]),
+    Build("answers", [*recorded("answers.jsonl", *ASKED, "references", "choices", "checks"), *PLAIN]),
     Build(
         "programs",
         [*recorded("programs.jsonl", "id", "split", "question", "tests"), "sandbox=local", "tools=none"],
@@ -95,7 +101,7 @@ BUILDS = (
     Build(
         "rewards",
         [
-            *(*recorded("rewarded.jsonl", "id", "split", "question", "answer"), *PLAIN, "judge_table=true"),
+            *(*recorded("rewarded.jsonl", "id", "split", "question", "reference"), *PLAIN, "judge_table=true"),
             *("reward=http", "reward.urls=[URL/v1]", "reward.model=scores", "reward.style=score", "pairs=all_pairs"),
         ],
         served=True,

@@ -42,7 +42,7 @@ def test_verdicts_decide_before_scores_and_ties_keep_their_order() -> None:
 def test_an_answer_that_was_cut_off_is_not_the_best() -> None:
     made = row(("cut", 9, "abstain"), ("whole", 1, "abstain"))
     made["candidates"][0]["stop_reason"] = "length"
-    assert [one["answer"] for one in best_of_row(made)] == ["whole"]
+    assert [one["response"] for one in best_of_row(made)] == ["whole"]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,22 +23,22 @@ TOOL = {
 SHAPES = {
     "math": (
         [{"problem": f"What is {number} + 2?", "gold": str(number + 2), "uuid": f"u{number}"} for number in range(3)],
-        {"question": "problem", "answer": "gold", "id": "uuid"},
+        {"id": "uuid", "question": "problem", "reference": "gold"},
         "3 with a reference answer",
     ),
     "conversations as prompts": (
         [{"prompt": [{"role": "user", "content": f"{number} + 2?"}], "answer": number + 2} for number in range(3)],
-        {"messages": "prompt", "answer": "answer"},
+        {"messages": "prompt", "reference": "answer"},
         "3 with a reference answer",
     ),
     "unusual names": (
         [{"word problem": f"What is {number} + 2?", "key": 1, "correct value": number + 2} for number in range(3)],
-        {"question": "word problem", "answer": "correct value"},
+        {"question": "word problem", "reference": "correct value"},
         "3 with a reference answer",
     ),
     "worked solutions": (
         [{"question": "What is 2 + 3?", "solution": "2 + 3 = 5\n#### 5"}],
-        {"question": "question", "answer": {"path": "solution", "take": "hashes"}},
+        {"question": "question", "reference": "solution"},
         "1 with a reference answer",
     ),
     "code": (
@@ -77,39 +77,39 @@ SHAPES = {
         ],
         {
             "question": "query",
-            "tools": {"path": "tools", "json": True},
-            "calls": {"path": "answers", "json": True},
+            "tools": "tools",
+            "calls": "answers",
         },
         "1 with expected calls",
     ),
     "choices": (
         [{"question": "Which is largest?", "choices": ["one", "two", "three"], "answer": 2}],
-        {"question": "question", "choices": "choices", "answer": "answer"},
+        {"question": "question", "choices": "choices", "reference": "answer"},
         "1 with options",
     ),
     "options in columns": (
         [{"question": "Which is largest?", "A": "one", "B": "two", "C": "three", "answer": "C"}],
-        {"question": "question", "choices": {"fields": {"A": "A", "B": "B", "C": "C"}}, "answer": "answer"},
+        {"question": "question", "choices": {"fields": {"A": "A", "B": "B", "C": "C"}}, "reference": "answer"},
         "1 with options",
     ),
     "boxed solutions": (
         [{"problem": "What is 1 + 2?", "solution": f"{'We add. ' * 99}So it is $\\boxed{{3}}$.", "level": "Level 1"}],
-        {"question": "problem", "answer": {"path": "solution", "take": "boxed"}},
+        {"question": "problem", "reference": "solution"},
         "1 with a reference answer",
     ),
     "instructions": (
         [{"instruction": "Explain rain.", "input": "To a child.", "output": "Water falls."}],
-        {"question": {"join": ["instruction", "input"]}},
+        {"question": {"join": ["instruction", "input"]}, "response": "output"},
         "1 with no reference",
     ),
     "completions with solutions": (
         [{"prompt": "What is 1 + 2?", "solution": "#### 3", "completion": f"\\boxed{{{value}}}"} for value in (3, 4)],
-        {"question": "prompt", "answer": {"path": "solution", "take": "hashes"}, "candidate": "completion"},
+        {"question": "prompt", "reference": "solution", "response": "completion"},
         "1 with a reference answer",
     ),
     "recorded answers": (
         [{"question": "What is 1 + 2?", "answer": "3", "response": f"\\boxed{{{value}}}"} for value in (3, 4)],
-        {"question": "question", "answer": "answer", "candidate": "response"},
+        {"question": "question", "reference": "answer", "response": "response"},
         "1 with a reference answer",
     ),
 }
@@ -139,7 +139,7 @@ def test_the_first_build_from_the_file_works(shape, tmp_path, monkeypatch, capsy
     document = yaml.safe_load(Path("table.yaml").read_text())
     assert document["dataset"]["columns"] == columns
     sandbox = "local" if "tests" in columns else "none"
-    words = ["n=2", "max_error_share=1.0"] if "candidate" not in columns else []
+    words = ["n=2", "max_error_share=1.0"] if "response" not in columns else []
     done = run_here(["build", "--from-yaml", "table.yaml", f"sandbox={sandbox}", *words], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -220,7 +220,7 @@ def test_in_a_terminal_guesses_are_asked(tmp_path, monkeypatch):
     command.main(["table.jsonl"])
     assert yaml.safe_load(Path("table.yaml").read_text())["dataset"]["columns"] == {
         "question": "word problem",
-        "answer": "key",
+        "reference": "key",
     }
 
 

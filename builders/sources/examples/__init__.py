@@ -11,7 +11,7 @@ from bestofn.builders.records import Count, PositiveCount
 from bestofn.builders.sources.mapped import Mapped
 
 FOLDER = Path(__file__).parent
-COLUMNS = ("id", "question", "checks", "tools", "answer", "calls", "candidates")
+COLUMNS = ("id", "question", "checks", "tools", "reference", "calls", "candidates")
 
 
 def examples(

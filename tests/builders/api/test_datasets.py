@@ -10,7 +10,7 @@ from datasets import Dataset, DatasetDict, Features, Json, List, Value, load_dat
 from bestofn.builders.api import datasets as api
 from bestofn.builders.api import workers
 from bestofn.builders.api.answer_tables import ArrowAnswers
-from bestofn.builders.api.columns import answer_columns
+from bestofn.builders.api.columns import response_reader
 from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError, MachineError, SourceError
 from bestofn.sandbox.workers import ProcessPool
@@ -115,7 +115,7 @@ def test_the_command_verifies_json_lines_in_place(tmp_path, capsys):
     written = [json.loads(line) for line in file.read_text().splitlines()]
     assert [row["verification_status"] for row in written] == EXPECTED
     assert [{key: row[key] for key in rows[0]} for row in written] == rows
-    assert "columns: answer 'completion', reference 'answer', question 'problem'" in capsys.readouterr().out
+    assert "columns: question 'problem', reference 'answer', response 'completion'" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         command.main([str(file), "kind=math", "workers=0"])
     assert "overwrite=true" in capsys.readouterr().err
@@ -126,7 +126,7 @@ def test_the_command_writes_a_copy_of_parquet(tmp_path, capsys):
     Dataset.from_list(ROWS).to_parquet(file)
     command.main([str(file), "workers=0"])
     assert pq.read_table(tmp_path / "answers-verified.parquet")["verification_status"].to_pylist() == EXPECTED
-    assert "10 answers with verdicts" in capsys.readouterr().out
+    assert "10 responses with verdicts" in capsys.readouterr().out
 
 
 def test_the_metadata_and_the_types_of_the_table_are_kept(tmp_path):
@@ -163,25 +163,20 @@ def test_an_interrupted_table_continues_after_its_finished_parts(tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("columns", "given", "message"),
+    ("row", "given", "message"),
     [
-        (["completion", "response", "gold"], {}, "'completion' or 'response'. Set answer=completion"),
-        (["completion", "gold", "label"], {}, "'gold' or 'label'. Set reference=gold"),
-        (["text_a", "gold"], {}, "Set answer= to one of text_a, gold"),
-        (["completion", "text_b"], {}, "Set reference= to one of text_b"),
-        (["completion", "gold"], {"answer": "complete"}, "did you mean 'completion'"),
+        ({"completion": "1", "response": "2", "gold": "1"}, {}, "'completion' or 'response'. Set response="),
+        ({"completion": "1", "gold": "1", "ground_truth": "2"}, {}, "'gold' or 'ground_truth'. Set reference=gold"),
+        ({"text_a": "1", "gold": "1"}, {}, "Set response= to one of text_a, gold"),
+        ({"completion": "1", "text_b": "1"}, {}, "Set reference= to one of completion, text_b"),
+        ({"completion": "1", "gold": "1"}, {"response": "complete"}, "did you mean 'completion'"),
+        ({"completion": "1", "gold": "1"}, {"refrence": "gold"}, "did you mean 'reference'"),
     ],
 )
-def test_unclear_columns_are_refused_by_name(columns, given, message):
+def test_unclear_columns_are_refused_by_name(row, given, message):
     with pytest.raises(ConfigError) as error:
-        answer_columns(columns, given)
+        response_reader(given, "", list(row), [row])
     assert message in str(error.value)
-
-
-def test_tests_and_calls_show_the_kind():
-    assert answer_columns(["completion", "test_list"], {}).kind == "code"
-    assert answer_columns(["completion", "calls", "tools"], {}).kind == "tool"
-    assert answer_columns(["prompt", "completion", "solution"], {}).reference == "solution"
 
 
 def test_an_unknown_setting_ends_the_verification(tmp_path):
@@ -189,11 +184,6 @@ def test_an_unknown_setting_ends_the_verification(tmp_path):
         api.verify_dataset(
             Dataset.from_list(ROWS), kind="math", workers=1, out=tmp_path / "o.parquet", roundng="strict"
         )
-
-
-def test_unknown_part_of_columns_is_refused():
-    with pytest.raises(ConfigError, match="did you mean 'reference'"):
-        answer_columns(["completion", "answer", "gold"], {"refrence": "gold"})
 
 
 def test_values_that_pandas_writes_as_missing_have_no_verdict(tmp_path):

@@ -48,7 +48,7 @@ def test_the_text_of_a_recorded_answer_is_found(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [5, {"content": 5}, {"answer": "4"}, {}, [], [{"role": "assistant"}], ["4"]])
 def test_a_value_that_is_no_answer_is_refused(answer: Any) -> None:
-    with pytest.raises(ConfigError, match=r"a recorded answer is (.|\n)*each: KEY"):
+    with pytest.raises(ConfigError, match=r"a recorded response is (.|\n)*each: KEY"):
         Recorded().answers_for(query(answer))
 
 

@@ -77,7 +77,7 @@ def test_options_with_labels_and_options_by_letter(tmp_path: Path) -> None:
 
 
 def test_shuffled_options_keep_their_gold_answer(tmp_path: Path) -> None:
-    columns = {"question": "question", "answer": "right", "choices": {"paths": ["right", "w1", "w2", "w3"]}}
+    columns = {"question": "question", "reference": "right", "choices": {"paths": ["right", "w1", "w2", "w3"]}}
     row = {"right": "Oslo", "w1": "Paris", "w2": "Rome", "w3": "Bern"}
     places = set()
     for number in range(20):

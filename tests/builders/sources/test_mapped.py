@@ -20,13 +20,17 @@ def source(path: Path, rows: list[dict[str, Any]], **settings: Any) -> Mapped:
     return Mapped(str(path), **settings)
 
 
+PARTS = {"answer": "reference", "answers": "references"}
+"""Column -> part of a query."""
+
+
 def reference(path: Path, columns: dict[str, Any] | None = None, **row: Any) -> Any:
-    names = {"question": "question", **{name: name for name in row}, **(columns or {})}
+    names = {"question": "question", **{PARTS.get(name, name): name for name in row}, **(columns or {})}
     (query,) = source(path / "a.jsonl", [{"question": "1+1?", **row}], columns=names)
     return query.reference
 
 
-GROUPED = {"question": "question", "answer": "answer", "candidate": "cand"}
+GROUPED = {"question": "question", "reference": "answer", "response": "cand"}
 
 
 @pytest.mark.parametrize("empty", [None, "", "  "])
@@ -67,13 +71,13 @@ def test_a_list_of_several_answers_is_no_reference(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING):
         references = [query.reference for query in found]
     assert [(one.answer, one.source) for one in references] == [(None, "none"), (None, "none"), ("1", "gold")]
-    assert found.skipped == {"answer that is a list of several answers (kept without a reference)": 2}
-    assert caplog.text.count("dataset.columns.answers") == 1
+    assert found.skipped == {"reference that is a list of several answers (kept without a reference)": 2}
+    assert caplog.text.count("dataset.columns.references") == 1
 
 
 def test_answers_are_a_reference_without_an_answer(tmp_path: Path) -> None:
     rows = [{"question": "x^2=4?", "final_answer": ["2", "-2"]}]
-    (query,) = source(tmp_path / "a.jsonl", rows, columns={"answers": "final_answer"})
+    (query,) = source(tmp_path / "a.jsonl", rows, columns={"references": "final_answer"})
     assert (query.reference.answer, query.reference.answers) == (None, ("2", "-2"))
     assert (query.reference.source, query.split) == ("gold", "math")
 
@@ -104,7 +108,7 @@ def test_a_text_that_looks_like_a_list_of_numbers_is_one_answer(tmp_path: Path, 
 
 
 def test_a_list_of_numbers_is_decoded_on_request(tmp_path: Path) -> None:
-    columns = {"answers": {"path": "answers", "json": True}}
+    columns = {"references": {"path": "answers", "json": True}}
     assert reference(tmp_path, columns, answer="5", answers="[0, 1]").answers == ("0", "1")
 
 
@@ -135,8 +139,10 @@ def test_unreadable_json_in_a_text_is_skipped(tmp_path: Path, text: str, column:
 
 
 def test_an_invalid_regex_is_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"dataset\.columns\.answer\.regex is '\(': not a valid regular expression"):
-        source(tmp_path / "a.jsonl", [], columns={"answer": {"path": "a", "regex": "("}})
+    with pytest.raises(
+        SourceError, match=r"dataset\.columns\.reference\.regex is '\(': not a valid regular expression"
+    ):
+        source(tmp_path / "a.jsonl", [], columns={"reference": {"path": "a", "regex": "("}})
 
 
 @pytest.mark.parametrize("bad", [{"tools": [{"description": "has no name"}]}, {"seed": "x"}, {"seed": [1]}])

@@ -158,7 +158,7 @@ def test_rows_of_one_problem_become_one_query_with_its_recorded_answers(tmp_path
     source = Mapped(
         str(written(tmp_path / "a.jsonl", rows)),
         group_by="pid",
-        columns={"question": "problem", "answer": "gold", "candidate": "text", "label": "right"},
+        columns={"question": "problem", "reference": "gold", "response": "text", "label": "right"},
     )
     queries = {query.id: query for query in source}
     assert sorted(queries) == ["0", "1", "2"]

@@ -1,4 +1,4 @@
-"""Columns with usual names are found without settings, or refused with a message."""
+"""Columns are found by their names and values without settings, or refused with a message."""
 
 from __future__ import annotations
 
@@ -55,10 +55,13 @@ def test_a_short_solution_is_an_answer(tmp_path: Path, solution: str | None, ans
     assert only(tmp_path, problem="3+4?", solution=solution).reference.answer == answer
 
 
-@pytest.mark.parametrize("column", ["response", "output"])
-def test_a_response_is_no_answer_unless_it_marks_one(tmp_path: Path, column: str) -> None:
-    assert only(tmp_path, prompt="2+2?", **{column: "4"}).reference.answer is None
-    assert only(tmp_path, prompt="2+2?", **{column: "So \\boxed{4}."}).reference.answer == "4"
+@pytest.mark.parametrize("column", ["response", "output", "completion"])
+def test_a_response_is_never_the_reference_by_itself(tmp_path: Path, column: str) -> None:
+    row = {"prompt": "2+2?", column: "So \\boxed{4}."}
+    query = only(tmp_path, **row)
+    assert (query.reference.answer, query.metadata) == (None, {"candidates": [row[column]]})
+    (query,) = mapped(tmp_path, row, columns={"reference": column})
+    assert query.reference.answer == "4"
 
 
 @pytest.mark.parametrize("column", ["candidates", "generations", "completions", "responses"])
@@ -67,7 +70,7 @@ def test_recorded_answers_are_found(tmp_path: Path, column: str) -> None:
 
 
 def test_a_mapped_answer_is_the_only_recorded_answer(tmp_path: Path) -> None:
-    columns = {"question": "prompt", "candidate": "text"}
+    columns = {"question": "prompt", "response": "text"}
     (query,) = mapped(tmp_path, {"prompt": "2+2?", "text": "4", "completions": ["5"]}, columns=columns)
     assert query.metadata == {"candidates": ["4"]}
 
@@ -78,7 +81,7 @@ def test_a_label_that_rates_an_answer_is_no_reference(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_mapped_to_null_has_no_column(tmp_path: Path) -> None:
-    (query,) = mapped(tmp_path, {"prompt": "2+2?", "answer": "4"}, columns={"answer": None})
+    (query,) = mapped(tmp_path, {"prompt": "2+2?", "answer": "4"}, columns={"reference": None})
     assert query.reference.answer is None
 
 
@@ -197,7 +200,7 @@ def test_an_id_of_two_prompts_loses_neither(tmp_path: Path) -> None:
 
 def test_recorded_answers_without_a_group_are_named(tmp_path: Path) -> None:
     rows = [{"id": 7, "question": "2+2?", "answer": "4", "text": text} for text in ("4", "5", "4")]
-    source = mapped(tmp_path, *rows, columns={"question": "question", "candidate": "text"})
+    source = mapped(tmp_path, *rows, columns={"question": "question", "response": "text"})
     assert [query.metadata["candidates"] for query in source] == [["4"]]
     reason = "repeated id and prompt with other recorded answers (set dataset.group_by to join them)"
     assert source.skipped == {reason: 1, "repeated prompt": 1}
@@ -249,7 +252,7 @@ def test_one_split_of_a_file_without_splits_is_a_warning(tmp_path: Path, caplog:
 def test_groups_of_two_splits_are_separate(tmp_path: Path) -> None:
     for split, question in (("train", "1+1?"), ("test", "2+2?")):
         written(tmp_path / f"{split}.jsonl", [{"pid": 0, "question": question, "text": t} for t in "ab"])
-    columns = {"question": "question", "candidate": "text"}
+    columns = {"question": "question", "response": "text"}
     source = Mapped(str(tmp_path), splits=["train", "test"], group_by="pid", columns=columns)
     assert [(query.id, query.text, query.metadata["candidates"]) for query in source] == [
         ("0", "1+1?", ["a", "b"]),

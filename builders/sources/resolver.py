@@ -1,0 +1,324 @@
+"""Finds the parts of a query in the columns of a table: the one answer to "which column is what", for every door.
+
+Builds, ``bestofn verify``, ``verify_dataset``, ``pairs``, ``grpo_reward`` and ``init`` read all tables through
+``resolve``. The columns that a user maps come first. For all other parts the name of a column decides, and the first
+values where a name is ambiguous:
+
+* A column with a name of ``RESPONSES`` or ``CANDIDATES`` has the text of a model. It is never the reference.
+* A column with a name of ``REFERENCES`` has the reference.
+* ``answer`` is the reference, unless another column says that it is one (``gold``, ``ground_truth``): then ``answer``
+  is the response, if there is no other. ``target`` and ``label`` come next. ``solution`` is a worked solution: its
+  final answer is the reference, if nothing else is.
+
+If several columns may be the same part and their values differ, none is chosen: ``Layout.unclear`` names them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.formats.nearest_match import did_you_mean
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.sources.code_forms import code_tests
+from bestofn.builders.sources.columns import Column
+from bestofn.builders.sources.values import as_list
+
+LOOKED_AT = 100  # rows whose values are examined
+PARTS = ("id", "split", "question", "system", "messages", "reference", "references", "choices", "tools", "calls",
+         "tests", "checks", "origin", "world_seed", "response", "candidates", "label", "candidate_model",
+         "rubric", "user_instruction")  # fmt: skip
+FORMER = {"answer": "reference", "answers": "references", "solution": "reference", "candidate": "response"}
+"""Former name of a part -> its name."""
+KIND_PARTS = {"code": "tests", "tool_calling": "calls"}
+"""Kind of a verifier -> the part with its reference, if that is neither an answer nor a check."""
+ANSWER_KINDS = frozenset({"", "auto", "math", "math_verify", "short_answer", "choice", "judge"})
+"""Kinds whose reference is an answer. The references of all others, except ``KIND_PARTS``, are checks."""
+OBJECT_KINDS = frozenset({"regex", "shell", "dialogue", "reasoning_gym"})
+"""Kinds whose check is an object, which may be JSON text."""
+
+IDS = ("query_id", "uuid", "unique_id", "task_id", "id")
+QUESTIONS = ("question", "problem", "prompt", "instruction", "query", "text", "input")
+CONVERSATIONS = ("messages", "conversations", "conversation")
+REFERENCES = (
+    "reference", "reference_answer", "gold", "gold_answer", "golden_answer", "expected_answer", "expected",
+    "correct_answer", "ground_truth", "ground_truth_answer", "final_answer", "answerKey",
+)  # fmt: skip
+WEAK_REFERENCES = ("answer", "target", "label", "solution")
+"""Names of a reference if no column of ``REFERENCES`` exists, the best first."""
+ACCEPTED = ("references", "accepted_answers", "golden_answers", "gold_answers", "possible_answers")
+RESPONSES = (
+    "response", "completion", "candidate", "generation", "prediction", "model_answer", "model_output", "model_response",
+    "output",
+)  # fmt: skip
+CANDIDATES = ("candidates", "responses", "completions", "generations", "predictions")
+WORKED = frozenset({"solution", *RESPONSES})
+"""Columns of whole solutions. Only a marked or a short text in them is an answer."""
+OWN_NAMES = {"choices": ("choices", "options"), "tools": ("tools",)}
+TESTS = ("test_list", "tests", "test", "unit_tests", "test_cases", "input_output")
+CALLS = ("calls", "expected_calls", "answers", "tool_calls", "ground_truth", "reference", "answer")
+JOINED = {"instruction": ("instruction", "input")}
+"""Column of the question -> the columns whose texts together are the question (Alpaca)."""
+RATES = ("label",)
+"""Columns that rate a response if they are boolean (KTO)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which column has which part of a query.
+
+    ``found`` are the parts that the user did not map. ``unclear`` maps a part that no column was chosen for to the
+    columns that may have it.
+    """
+
+    columns: Mapping[str, Column]
+    found: tuple[str, ...] = ()
+    unclear: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def uses(self, row: Row) -> dict[str, str]:
+        """Return a dict from each column of ``row`` to the part that uses it; "" if none does."""
+        used = {name: part for part, column in self.columns.items() for name in column.column_names}
+        doubtful = {name: f"{part}?" for part, names in self.unclear.items() for name in names}
+        return {name: used.get(name, doubtful.get(name, "")) for name in row}
+
+    def settings(self) -> dict[str, str | JsonObject]:
+        """Return the columns as the setting ``dataset.columns`` has them."""
+        return {part: column.setting() for part, column in self.columns.items()}
+
+    def missing(self, part: str, names: Collection[str]) -> str:
+        """Return the message for a table in which no column was found for ``part``. ``names`` are its columns."""
+        content = {"response": "responses of the model", "reference": "references"}.get(part, part)
+        if others := self.unclear.get(part):
+            return (
+                f"it is unclear which column has the {content}: {' or '.join(map(repr, others))}. Set "
+                f"{part}={others[0]}, or another column."
+            )
+        return f"no name of a column fits the {content}. Set {part}= to one of {', '.join(names)}."
+
+
+def mapped_columns(settings: Mapping[str, object], where: str = "dataset.columns.") -> dict[str, Column]:
+    """Return the columns that a user mapped. Parts that are mapped to null are left out.
+
+    Raises ``ConfigError`` for a part that no query has, and names the new word for a former one.
+    """
+    for part in settings:
+        if part in FORMER:
+            raise SourceError(
+                f"{where}{part} is now {where}{FORMER[part]}: `reference` is the known right answer (`references`: any "
+                "of several), `response` the text of the model (`candidates`: a list of responses)."
+            )
+        if part not in PARTS:
+            raise SourceError(
+                f"{where}{part}: a query has no such part{did_you_mean(part, PARTS)} Parts are {', '.join(PARTS)}."
+            )
+    return {part: Column.of(part, value) for part, value in settings.items() if value is not None}
+
+
+def resolve(
+    rows: Sequence[Row], mapped: Mapping[str, Column] = {}, never: Collection[str] = (), kind: str = ""
+) -> Layout:
+    """Return the layout of a table. ``rows`` are its first rows.
+
+    ``mapped`` are the columns that the user set, and ``never`` the parts that have no column. If ``kind`` is the name
+    of a verifier, the reference is read as this verifier needs it.
+    """
+    table = _Table(rows, dict(mapped), frozenset(never))
+    for part, column in mapped.items():
+        table.columns[part] = column
+    table.find()
+    table.read_as(kind)
+    found = tuple(part for part in table.columns if part not in mapped)
+    return Layout(table.columns, found, table.unclear)
+
+
+class _Table:
+    """The first rows of a table, and the columns that are chosen so far."""
+
+    def __init__(self, rows: Sequence[Row], mapped: dict[str, Column], never: frozenset[str]) -> None:
+        self.rows, self.mapped, self.never = rows, mapped, never
+        self.first = {name: value for row in reversed(rows) for name, value in row.items() if value is not None}
+        self.names = list(dict.fromkeys(name for row in rows for name in row))
+        self.columns: dict[str, Column] = {}
+        self.unclear: dict[str, tuple[str, ...]] = {}
+
+    def find(self) -> None:
+        self._rename_mapped()
+        self._one("id", IDS)
+        self._question()
+        for part, names in OWN_NAMES.items():
+            self._one(part, names)
+        self._options()
+        self._calls()
+        self._one("tests", TESTS, lambda name: name in TESTS[:3] or self._decodes(name))
+        self._one("references", ACCEPTED)
+        self._one("checks", ("checks",), lambda name: isinstance(self.first[name], Mapping))
+        self._reference()
+        self._responses()
+
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def _rename_mapped(self) -> None:
+        """Give a mapped column the part that its name or its values show."""
+        for part in ("question", "response", "reference"):
+            column = self.columns.get(part)
+            if column is None or not column.is_name or column.path not in self.names:
+                continue
+            if part == "question" and _is_conversation(self.first.get(column.path)):
+                self._rename("question", "messages")
+            elif part == "response" and is_list_of_responses(self.first.get(column.path)):
+                self._rename("response", "candidates")
+            elif part == "reference" and not {"tests", "calls"} & set(self.columns):
+                if column.path in TESTS:
+                    self._rename("reference", "tests")
+                elif column.path in CALLS[:2]:
+                    self._rename("reference", "calls")
+
+    def _rename(self, part: str, to: str) -> None:
+        column = self.columns.pop(part)
+        self.columns[to] = column.as_part(to)
+
+    def _question(self) -> None:
+        if {"question", "messages"} & set(self.columns):
+            return
+        if "messages" not in self.names or "messages" in self._used | self.never:
+            self._one("question", QUESTIONS)
+        column = self.columns.get("question")
+        if column is None:
+            self._one("messages", CONVERSATIONS)
+        elif _is_conversation(self.first.get(column.path)) and "messages" not in self.never:
+            self._rename("question", "messages")
+        elif joined := [name for name in JOINED.get(column.path, ()) if name in self.names]:
+            self.columns["question"] = Column("question", join=joined) if len(joined) > 1 else column
+
+    def _options(self) -> None:
+        """Choose the options if each has its own column: A, B, C or option_a, option_b, …"""
+        if "choices" in self.columns or "choices" in self.never:
+            return
+        for prefix in ("", "option_", "choice_", "option", "choice"):
+            columns = {
+                letter: name
+                for letter in "ABCDEFGHIJ"
+                for name in self.names
+                if name.lower() == f"{prefix}{letter}".lower()
+            }
+            if {"A", "B"} <= set(columns) and not self._used & set(columns.values()):
+                self.columns["choices"] = Column.of("choices", {"fields": columns})
+                return
+
+    def _calls(self) -> None:
+        """Choose the column of the expected calls, if the table declares tools."""
+        if "tools" in self.columns:
+            self._one("calls", CALLS, lambda name: name in CALLS[:2] or _are_calls(self.first.get(name)))
+
+    def _reference(self) -> None:
+        """Choose the column of the reference.
+
+        A column that is only usually one (``WEAK_REFERENCES``) is not chosen beside another kind of reference.
+        """
+        if "reference" in self.columns or "reference" in self.never:
+            return
+        strong = self._free(REFERENCES)
+        if strong:
+            self._choose("reference", strong)
+            return
+        known = {"references", "tests", "calls", "checks"} & set(self.columns)
+        weak = self._free(WEAK_REFERENCES)
+        if weak and not (known and weak[0] == "solution"):
+            self.columns["reference"] = Column.of("reference", weak[0])
+
+    def _responses(self) -> None:
+        """Choose the column of the responses: one text per row, or a list of candidates."""
+        if {"response", "candidates"} & set(self.columns) or {"response", "candidates"} <= self.never:
+            return
+        names = self._free((*CANDIDATES, *(name for name in RESPONSES if name != "output")))
+        names = names or self._free(("output",))
+        if not names and "reference" in self.columns and self.columns["reference"].path in REFERENCES:
+            names = self._free(("answer",)) if self.columns["reference"].path != "final_answer" else []
+        if len(names) > 1:
+            self.unclear["response"] = tuple(sorted(names, key=self.names.index))
+        elif names:
+            part = "candidates" if self._has_lists(names[0]) else "response"
+            if part not in self.never:
+                self.columns[part] = Column.of(part, names[0])
+
+    def read_as(self, kind: str) -> None:
+        """Read the reference as the verifier ``kind`` needs it."""
+        if kind in ANSWER_KINDS:
+            return
+        part = KIND_PARTS.get(kind, "checks")
+        if part in self.columns or "reference" not in self.columns:
+            return
+        column = self.columns.pop("reference")
+        if kind in OBJECT_KINDS and column.is_name:
+            column = Column(kind, path=column.path, json=True)
+        self.columns[part] = column.as_part(part) if kind in KIND_PARTS else Column(part, fields={kind: column})
+
+    # --- values ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _used(self) -> set[str]:
+        return {name for column in self.columns.values() for name in column.column_names}
+
+    def _free(self, names: Sequence[str]) -> list[str]:
+        """Return the columns among ``names`` that no part uses. A boolean ``label`` rates a response."""
+        used = self._used
+        return [
+            name
+            for name in names
+            if name in self.names
+            and name not in used
+            and not (name in RATES and isinstance(self.first.get(name), bool))
+        ]
+
+    def _one(self, part: str, names: Sequence[str], fits: Callable[[str], bool] = lambda name: True) -> None:
+        """Choose the first free column of ``names`` that fits, unless the part has a column."""
+        name = next((name for name in self._free(names) if fits(name)), "")
+        if name and part not in self.columns and part not in self.never:
+            self.columns[part] = Column.of(part, name)
+
+    def _choose(self, part: str, names: Sequence[str]) -> None:
+        """Choose the only column of ``names``, or the first of several that always agree."""
+        if any(row.get(name) != row.get(names[0]) for row in self.rows for name in names[1:]):
+            self.unclear[part] = tuple(sorted(names, key=self.names.index))
+        else:
+            self.columns[part] = Column.of(part, names[0])
+
+    def _has_lists(self, name: str) -> bool:
+        """Return whether the column has lists of responses. They may be JSON text, if the name is a plural."""
+        value = self.first.get(name)
+        if isinstance(value, str):
+            return name in CANDIDATES and value.lstrip().startswith("[") and len(as_list(value)) > 0
+        return is_list_of_responses(value)
+
+    def _decodes(self, name: str) -> bool:
+        value = self.first.get(name)
+        return bool(value) and code_tests(value, "auto", "python", "", "", None) is not None
+
+
+def _is_conversation(value: object) -> bool:
+    """Return whether ``value`` is a list of messages. The prompts in TRL's tables have this form."""
+    items = as_list(value) if isinstance(value, list | tuple | str) else []
+    return bool(items) and all(isinstance(item, Mapping) and {"role", "from"} & item.keys() for item in items)
+
+
+def is_list_of_responses(value: object) -> bool:
+    """Return whether ``value`` is a list of responses. A list of messages with roles is one response."""
+    return isinstance(value, list | tuple) and not _is_conversation(value)
+
+
+def _are_calls(value: object) -> bool:
+    """Return whether ``value`` is a list of calls, or such a list as JSON text."""
+    try:
+        items = as_list(json.loads(value) if isinstance(value, str) else value)
+    except (ValueError, RecursionError):
+        return False
+    return bool(items) and all(isinstance(item, Mapping) and {"name", "function"} & item.keys() for item in items)
+
+
+def require(layout: Layout, part: str, names: Collection[str]) -> Column:
+    """Return the column of ``part``. Raises ``ConfigError`` if it is missing or unclear, and says what to set."""
+    if part not in layout.columns:
+        raise ConfigError(layout.missing(part, names))
+    return layout.columns[part]
