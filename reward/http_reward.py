@@ -9,9 +9,11 @@ import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
 from bestofn.builders.formats.judge_reply import candidate_text
 from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
-class HttpReward:
+class HttpReward(OpensAtFirstUse["aiohttp.ClientSession"]):
     """Requests the value of each answer from the servers at ``urls``, which are used in rotation.
 
     ``style`` selects the endpoint, the body of the request, and the field of the reply that holds the value:
@@ -62,22 +64,23 @@ class HttpReward:
         self.retries, self.pause_s, self.timeout_s, self.concurrency = retries, pause_s, timeout_s, concurrency
         self.key_env = key_env
         self._next = itertools.count()
-        self._session: aiohttp.ClientSession | None = None
-        self._gate: asyncio.Semaphore | None = None
+        self._gate = asyncio.Semaphore(concurrency)
 
-    async def __aenter__(self) -> HttpReward:
+    @property
+    def first_use(self) -> str:
+        """What is opened, and when."""
+        return f"connections to {', '.join(map(without_credentials, self.urls))} at the first answer to score"
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[aiohttp.ClientSession]:
         import aiohttp
 
         key = os.environ.get(self.key_env, "") if self.key_env else ""
         remember([key, *(secret for url in self.urls for secret in credentials_in(url))])
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._session = aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=self.timeout_s))
-        self._gate = asyncio.Semaphore(self.concurrency)
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+        timeout = aiohttp.ClientTimeout(total=self.timeout_s)
+        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+            yield session
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return one score per candidate. The value is None if the candidate has an error.
@@ -148,11 +151,10 @@ class HttpReward:
     async def _post_once(self, url: str, body: JsonObject) -> JsonObject:
         import aiohttp
 
-        assert self._gate is not None
-        assert self._session is not None
+        session = await self.opened()
         shown = without_credentials(url)
         try:
-            async with self._gate, self._session.post(url, json=body, allow_redirects=False) as response:
+            async with self._gate, session.post(url, json=body, allow_redirects=False) as response:
                 if response.status in (401, 403):
                     raise AuthenticationError(
                         f"{shown} refused the API key (status {response.status}). "

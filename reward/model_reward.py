@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Literal, NamedTuple
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
+from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.trainable import trainable
@@ -25,7 +28,7 @@ class Waiting(NamedTuple):
     scores: asyncio.Future[list[Score]]
 
 
-class ModelReward:
+class ModelReward(OpensAtFirstUse[Family]):
     """Scores prompt and answer with a Hugging Face reward model.
 
     - ``path``: a folder or a Hub id.
@@ -42,6 +45,7 @@ class ModelReward:
     """
 
     name = "model"
+    _step = "loading the reward model"
     operational = ("budget", "device", "device_map", "share_prefix")
     models = ("path",)
 
@@ -74,20 +78,27 @@ class ModelReward:
         """The path, number type and device of the model, from which ``memory_plan`` estimates its memory."""
         return LocalWeights(self.path, self.dtype, self.device, self.device_map)
 
-    async def __aenter__(self) -> ModelReward:
-        await in_thread(self.load)
-        return self
+    @property
+    def first_use(self) -> str:
+        """What is opened, and when."""
+        return f"the reward model {self.path} at the first answer to score"
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Family]:
+        try:
+            await in_thread(self.load)
+            assert self._model is not None
+            yield self._model
+        finally:
+            if self._worker is not None:
+                self._worker.cancel()
+            self._model = None
+            await clean_up(_release)
 
     def load(self) -> None:
         """Load the model, if it is not loaded. Raises ``ConfigError`` if the files are not a reward model."""
         if self._model is None:
             self._model = self._load()
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self._worker is not None:
-            self._worker.cancel()
-        self._model = None
-        await asyncio.to_thread(_release)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return one score per candidate. The value is None if the candidate has an error or no messages."""
@@ -101,6 +112,7 @@ class ModelReward:
 
     async def _queued(self, chats: Sequence[Chat], tools: Sequence[Tool]) -> list[Score]:
         """Add one query to the queue, wait for its scores, and return them."""
+        await self.opened()
         scores: asyncio.Future[list[Score]] = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(chats, tools, scores))
         if self._worker is None or self._worker.done():
@@ -123,10 +135,10 @@ class ModelReward:
 
     async def _score_together(self, turn: Sequence[Waiting]) -> None:
         """Score the queries of ``turn`` in one call. If the call fails, score each query separately."""
-        assert self._model is not None
+        model = self.now_open()
         try:
             scored = await in_thread(
-                self._model.score, [waiting.chats for waiting in turn], [waiting.tools for waiting in turn]
+                model.score, [waiting.chats for waiting in turn], [waiting.tools for waiting in turn]
             )
         except Exception as error:  # only the query that caused the error raises it; the others are scored
             for waiting in turn if len(turn) > 1 else ():

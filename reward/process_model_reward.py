@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import LocalWeights
@@ -15,7 +17,7 @@ from bestofn.reward.process_reward import Aggregate, graded_steps, steps_of
 from bestofn.reward.step_model import AUTO_CLASSES, StepFamily, StepModel
 
 
-class ProcessModelReward:
+class ProcessModelReward(OpensAtFirstUse[StepModel]):
     """Scores the steps of an answer with a process reward model, and combines the probabilities with ``aggregate``.
 
     - ``path``: a folder or a Hub id. ``family``: the format of the model (``reward.step_model``).
@@ -28,6 +30,7 @@ class ProcessModelReward:
     """
 
     name = "process_model"
+    _step = "loading the reward model"
     operational = ("budget", "device", "device_map")
 
     def __init__(
@@ -50,7 +53,6 @@ class ProcessModelReward:
         self.aggregate: Aggregate = aggregate
         self.dtype, self.device, self.device_map, self.revision = dtype, device, device_map, revision
         self.trust_remote_code = trust_remote_code
-        self._model: StepModel | None = None
         self._lock = asyncio.Lock()
 
     @property
@@ -58,12 +60,14 @@ class ProcessModelReward:
         """The path, number type and device of the model, from which ``memory_plan`` estimates its memory."""
         return LocalWeights(self.path, self.dtype, self.device, self.device_map)
 
-    async def __aenter__(self) -> ProcessModelReward:
-        self._model = await in_thread(self._load)
-        return self
+    @property
+    def first_use(self) -> str:
+        """What is opened, and when."""
+        return f"the reward model {self.path} at the first answer to score"
 
-    async def __aexit__(self, *exc: object) -> None:
-        self._model = None
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[StepModel]:
+        yield await in_thread(self._load)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return one score per candidate: the probabilities that its steps are right, combined into one number."""
@@ -79,9 +83,9 @@ class ProcessModelReward:
 
     async def probabilities(self, query: Query, answers: Sequence[Sequence[str]]) -> list[list[float] | str]:
         """Return the probability of each step per answer, or the reason why there is none."""
-        assert self._model is not None
+        model = await self.opened()
         async with self._lock:
-            return await in_thread(self._model.probabilities, query.text, answers)
+            return await in_thread(model.probabilities, query.text, answers)
 
     def _load(self) -> StepModel:
         """Load model and tokenizer. Raises ``ConfigError`` if ``path`` cannot be loaded or lacks weights."""

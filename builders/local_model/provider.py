@@ -7,9 +7,11 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.byte_grammar import Either, Node
@@ -36,7 +38,7 @@ GATHER_S = 0.002  # seconds that the worker waits for more requests before it st
 TURN_PAUSE_S = 0.1  # seconds between two turns on a shared device, so that another process can begin its turn
 
 
-class LocalTransformers(InProcessProvider):
+class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
     - Answers join and leave the running batch between two tokens; the batch has up to ``max_rows`` answers. If memory
@@ -52,6 +54,7 @@ class LocalTransformers(InProcessProvider):
     """
 
     name = "transformers"
+    _step = "loading the model"
     operational = ("device", "threads", "max_rows", "shared_device", "limits")
     models = ("model",)
 
@@ -79,7 +82,6 @@ class LocalTransformers(InProcessProvider):
         self._template = dict(template or {})
         self._jobs: set[Job] = set()  # copied before a loop, because other threads may change it
         self._arrived = asyncio.Event()
-        self._worker: asyncio.Task[None] | None = None
         self._identity = ""
         self._grammars: dict[str, TokenGrammar] = {}
 
@@ -96,20 +98,26 @@ class LocalTransformers(InProcessProvider):
         """The folder, dtype and device of the model, used to estimate the memory."""
         return LocalWeights(str(self.engine.path), self._dtype, self._device)
 
-    async def __aenter__(self) -> LocalTransformers:
-        await in_thread(self.engine.load)
-        self._arrived = asyncio.Event()
-        self._worker = asyncio.create_task(self._work())
-        return self
+    @property
+    def first_use(self) -> str:
+        """What is opened, and when."""
+        return f"the model {self.model} at the first request"
 
-    async def __aexit__(self, *exc: object) -> None:
-        if self._worker is not None:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
-            self._worker = None
-        for job in list(self._jobs):
-            job.answers.cancel()
-        self.engine.unload()
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[None]:
+        try:
+            await in_thread(self.engine.load)
+            self._arrived = asyncio.Event()
+            worker = asyncio.create_task(self._work())
+            try:
+                yield
+            finally:
+                worker.cancel()
+                await asyncio.gather(worker, return_exceptions=True)
+                for job in list(self._jobs):
+                    job.answers.cancel()
+        finally:
+            self.engine.unload()
 
     def stop(self) -> None:
         """End all requests with a ``ServiceError``. Their computation ends after the current token."""
@@ -126,7 +134,7 @@ class LocalTransformers(InProcessProvider):
 
         Raises ``RequestError`` if the prompt does not fit into the context, and ``ServiceError`` if memory runs out.
         """
-        self._check_open()
+        await self.opened()
         continues = bool(request.sampling.extra.get("continue_final_message"))
         effort = {"reasoning_effort": request.sampling.effort} if request.sampling.effort else {}
         encode = functools.partial(self.engine.encode, continues=continues, **{**self._template, **effort})
@@ -185,13 +193,13 @@ class LocalTransformers(InProcessProvider):
     async def generate(self, request: GenerationRequest) -> list[GeneratedAnswer]:
         """Generate the answers to ``request`` in a batch with other requests.
 
-        Raises ``ServiceError`` if the model is not loaded or the generation fails.
+        Raises ``ServiceError`` if the generation fails.
         """
         return (await self._generate(request))[0]
 
     async def _generate(self, request: GenerationRequest) -> tuple[list[GeneratedAnswer], float]:
         """Generate the answers to ``request``. Return the answers and the seconds that their computation took."""
-        self._check_open()
+        await self.opened()
         job = self.scheduler.submit(request)
         self._jobs.add(job)
         self._arrived.set()
@@ -199,10 +207,6 @@ class LocalTransformers(InProcessProvider):
             return await asyncio.wrap_future(job.answers), job.seconds
         finally:
             self._jobs.discard(job)
-
-    def _check_open(self) -> None:
-        if self._worker is None:
-            raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
 
     async def _work(self) -> None:
         """Compute the answers of all requests. A request that arrives later joins the running batch."""

@@ -44,6 +44,7 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with provider:
+            await provider.opened()
             yield
 
     log = log or RequestLog()

@@ -24,6 +24,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Candidate, JsonObject, Message, Query, Score, Tool, Verdict
@@ -158,6 +159,8 @@ def create_reward_app(service: RewardService, *, api_key: str = "", log: Request
         async with contextlib.AsyncExitStack() as stack:
             if isinstance(service.reward, contextlib.AbstractAsyncContextManager):
                 await stack.enter_async_context(service.reward)
+            if isinstance(service.reward, OpensAtFirstUse):
+                await service.reward.opened()
             yield
 
     log = log or RequestLog()

@@ -54,8 +54,8 @@ def test_merged_adapters_are_an_ordinary_model(method: str, run: Path, tmp_path:
     if method == "reward":
 
         async def load() -> None:
-            async with ModelReward(str(tmp_path)):
-                pass
+            async with ModelReward(str(tmp_path)) as loaded:
+                await loaded.opened()
 
         asyncio.run(load())
     else:

@@ -51,7 +51,7 @@ PRINTED = {
     "audit": "verdict",
     "loop": "All files are in",
     "regenerate": "candidate",
-    "voice": "pass@1",
+    "voice": "pass rate",
 }
 """Command -> a part of its output."""
 MARKS = {
