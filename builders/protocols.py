@@ -110,6 +110,23 @@ class ReportsReach(Protocol):
         ...
 
 
+@runtime_checkable
+class VerifiesInWorkers(Protocol):
+    """A verifier that can decide about some queries in a worker process, because it needs no model and no sandbox."""
+
+    def in_worker(self, query: Query) -> Verifier | None:
+        """Return the verifier of answers to ``query`` for a worker process; None if only this process can decide.
+
+        The verifier is pickled.
+        """
+        ...
+
+
+def in_worker(verifier: Verifier | None, query: Query) -> Verifier | None:
+    """Return the verifier of answers to ``query`` for a worker process; None if only this process can decide."""
+    return verifier.in_worker(query) if isinstance(verifier, VerifiesInWorkers) else None
+
+
 def verified_by(verifier: Verifier | None, query: Query) -> str:
     """Return the name of the verifier that will decide about ``query``; "" if none will."""
     if isinstance(verifier, ReportsReach):
@@ -170,11 +187,19 @@ class Sandbox(Protocol):
 class Workers(Protocol):
     """Runs trusted, pure, possibly slow functions in worker processes that can be killed."""
 
-    async def call(self, function: Callable[..., Result], *args: object, timeout_s: float) -> Result:
-        """Run ``function(*args)`` in a worker process and return its result.
+    async def call(
+        self,
+        function: Callable[..., Result],
+        *args: object,
+        timeout_s: float,
+        cpu_s: float | None = None,
+        prepare: Callable[[], object] | None = None,
+    ) -> Result:
+        """Run ``function(*args)`` in a worker process and return its result. ``prepare`` is called once per process.
 
-        Raises ``TimeoutError`` after ``timeout_s`` seconds, ``MemoryError`` if a worker exceeds its memory limit, and
-        any error that ``function`` raises. If a worker process ends during a call, the call runs once more.
+        Raises ``TimeoutError`` after ``timeout_s`` seconds, ``ProcessorTimeError`` after ``cpu_s`` seconds of processor
+        time, ``MemoryError`` if a worker exceeds its memory limit, and any error that ``function`` raises. If a worker
+        process ends during a call, the call runs once more.
         """
         ...
 

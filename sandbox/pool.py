@@ -31,7 +31,6 @@ ENOUGH_TIMEOUTS = 1  # after this many timeouts, the other inputs are not run, b
 
 _DECODERS = 2  # worker processes for long results; they start when they are needed
 _DECODER_MB = 1024
-_DECODER_CPU_S = 20.0
 
 
 class Pool:
@@ -54,7 +53,7 @@ class Pool:
         self._idle: list[Box] = []
         self._all: set[Box] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.decoders = ProcessPool(count=_DECODERS, memory_mb=_DECODER_MB, cpu_s=_DECODER_CPU_S)
+        self.decoders = ProcessPool(count=_DECODERS, memory_mb=_DECODER_MB)
         self._builds = Builds(self._run_once, self.decoders)
 
     async def __aenter__(self) -> Self:

@@ -1,9 +1,10 @@
 """Worker processes for trusted functions that may need too much time or memory (``protocols.Workers``).
 
-The math verifier calls SymPy in worker processes, and the code verifier compares long results. A process can always be
-killed, but a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled,
-so a function must be importable. Untrusted programs need a sandbox instead: a worker has limited time and memory, but
-full access to files and network.
+A run has one pool (``workers`` in the configuration). The stage ``Verify`` sends it batches of answers, and verifiers
+send it single calls that may take long: SymPy, patterns written by a model, long texts. A process can always be killed,
+but a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled, so a
+function must be importable. Untrusted programs need a sandbox instead: a worker has limited time and memory, but full
+access to files and network.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bestofn.builders.concurrency.tasks import clean_up
@@ -37,38 +38,47 @@ class ProcessorTimeError(TimeoutError):
     """A call exceeded its limit of processor time."""
 
 
+class CalledInWorkerError(BaseException):
+    """A function in a worker called the pool that it runs in. Only the parent process can make this call.
+
+    It is no ``Exception``, so that no verifier takes it for a failure of the call.
+    """
+
+
+class ParentPool:
+    """What a ``ProcessPool`` becomes when it is sent to a worker, as part of a verifier."""
+
+    name = "process_pool"
+
+    async def call(self, function: Callable[..., Value], *args: object, **options: object) -> Value:
+        """Raise ``CalledInWorkerError``."""
+        raise CalledInWorkerError
+
+
 class ProcessPool:
     """Manages at most ``count`` worker processes, which start when needed and are reused.
 
     If a call is cancelled or exceeds its time limit, its process is killed. ``memory_mb`` limits how much the address
-    space of a worker may grow after its start. A call that needs more memory raises ``MemoryError``. ``preload``
-    contains the names of modules that a worker imports at its start. A worker is replaced after ``calls_per_worker``
-    calls. ``cpu_s`` is the limit of processor time per call, in seconds; None means no limit. Unlike a time limit, it
-    does not depend on the load of the machine.
+    space of a worker may grow after its start. A call that needs more memory raises ``MemoryError``. A worker is
+    replaced after ``calls_per_worker`` calls.
     """
 
     name = "process_pool"
-    operational = ("count", "memory_mb", "preload", "calls_per_worker", "cpu_s")
+    operational = ("count", "memory_mb", "calls_per_worker")
 
-    def __init__(
-        self,
-        count: int = 2,
-        memory_mb: int = 300,
-        preload: Sequence[str] = (),
-        calls_per_worker: int = 1_000,
-        cpu_s: float | None = None,
-    ) -> None:
+    def __init__(self, count: int = 2, memory_mb: int = 2_000, calls_per_worker: int = 1_000) -> None:
         if count < 1:
             raise ValueError(f"workers.count is {count}; expected at least 1")
         self.count = count
         self.memory_mb = memory_mb
-        self.preload = tuple(preload)
         self.calls_per_worker = calls_per_worker
-        self.cpu_s = cpu_s
         self._ending: set[asyncio.Task[None]] = set()
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
         self._free: asyncio.Semaphore | None = None
+
+    def __reduce__(self) -> tuple[type[ParentPool], tuple[()]]:
+        return ParentPool, ()
 
     async def __aenter__(self) -> ProcessPool:
         self._process = os.getpid()
@@ -91,32 +101,41 @@ class ProcessPool:
         async with free:
             self._idle.append(await self._worker())
 
-    async def call(self, function: Callable[..., Value], *args: object, timeout_s: float) -> Value:
-        """Return ``function(*args)``, computed in a worker. The time limit starts when a worker is ready.
+    async def call(
+        self,
+        function: Callable[..., Value],
+        *args: object,
+        timeout_s: float,
+        cpu_s: float | None = None,
+        prepare: Callable[[], object] | None = None,
+    ) -> Value:
+        """Return ``function(*args)``, computed in a worker.
 
-        Raises ``TimeoutError`` after ``timeout_s``, ``ProcessorTimeError`` after ``cpu_s`` of processor time,
-        ``MemoryError`` above the memory limit, and any error that the function raises. If the worker ends during the
-        call, the call is repeated once in a new worker. If the new worker ends too, ``WorkerLost`` is raised.
+        The limits start when the worker is ready and has called ``prepare``, which each worker calls once. Raises
+        ``TimeoutError`` after ``timeout_s`` seconds, ``ProcessorTimeError`` after ``cpu_s`` seconds of processor time
+        (which do not depend on the load of the machine), ``MemoryError`` above the memory limit, and any error that the
+        function raises. If the worker ends during the call, the call is repeated once in a new worker. If the new
+        worker ends too, ``WorkerLost`` is raised.
         """
         if self._free is None or self._process != os.getpid():
             raise RuntimeError("ProcessPool is not open in this process; use `async with ProcessPool() as workers`")
-        payload = pickle.dumps((function, args))
+        payload = pickle.dumps((prepare, cpu_s, function, args))
         async with self._free:
             try:
-                kind, value = await self._ask(payload, timeout_s)
+                kind, value = await self._ask(payload, timeout_s, cpu_s)
             except WorkerLost as error:
                 log.warning("%s. The call is repeated once in a new worker.", error)
-                kind, value = await self._ask(payload, timeout_s)
+                kind, value = await self._ask(payload, timeout_s, cpu_s)
         if kind == "raised":
             raise value
         return value
 
-    async def _ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
+    async def _ask(self, payload: bytes, timeout_s: float, cpu_s: float | None) -> tuple[str, Any]:
         """Send one call to a free worker and return its result. The worker is used again only if it answers."""
         worker = await self._worker()
         healthy = False
         try:
-            result = await worker.ask(payload, timeout_s)
+            result = await worker.ask(payload, timeout_s, cpu_s)
             healthy = True
         finally:
             if healthy and worker.calls < self.calls_per_worker:
@@ -131,7 +150,7 @@ class ProcessPool:
             if worker.is_alive():
                 return await self._when_ready(worker)
             self._discard(worker)
-        worker = await asyncio.to_thread(_Worker, self.memory_mb, self.preload, self.cpu_s)
+        worker = await asyncio.to_thread(_Worker, self.memory_mb)
         self._all.add(worker)
         return await self._when_ready(worker)
 
@@ -160,16 +179,12 @@ serve(*json.loads(sys.argv[2]))
 """
 
 
-_ServeSettings = tuple[int, int, Sequence[str], float | None]
-"""The arguments of ``serve``."""
-
-
-def _new_process(settings: _ServeSettings) -> subprocess.Popen[bytes]:
-    """Start a new Python process that calls ``serve`` with ``settings``."""
+def _new_process(descriptor: int, memory_mb: int) -> subprocess.Popen[bytes]:
+    """Start a new Python process that calls ``serve``."""
     return subprocess.Popen(
-        [sys.executable, "-c", _START, json.dumps(sys.path), json.dumps(settings)],
+        [sys.executable, "-c", _START, json.dumps(sys.path), json.dumps([descriptor, memory_mb])],
         stdin=subprocess.DEVNULL,
-        pass_fds=[settings[0]],
+        pass_fds=[descriptor],
     )
 
 
@@ -180,14 +195,12 @@ class WorkerLost(RuntimeError):
 class _Worker:
     """One worker process and the pipe to it."""
 
-    def __init__(self, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None) -> None:
+    def __init__(self, memory_mb: int) -> None:
         self.calls = 0
         self._is_ready = False
-        self._cpu_s = cpu_s
         self._pipe, worker_end = multiprocessing.Pipe()
-        settings = worker_end.fileno(), memory_mb, preload, cpu_s
         with worker_end:
-            self._process = _new_process(settings)
+            self._process = _new_process(worker_end.fileno(), memory_mb)
 
     def is_alive(self) -> bool:
         """Return True while the process runs."""
@@ -205,7 +218,7 @@ class _Worker:
         except (EOFError, ConnectionError) as error:
             raise WorkerLost(f"{_end_of(await self._exit_code())} while it started") from error
 
-    async def ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
+    async def ask(self, payload: bytes, timeout_s: float, cpu_s: float | None) -> tuple[str, Any]:
         """Send one call and return its result: ("returned", value) or ("raised", error)."""
         self.calls += 1
         try:
@@ -213,11 +226,12 @@ class _Worker:
                 await in_thread(self._pipe.send_bytes, payload)
             else:
                 self._pipe.send_bytes(payload)
+            await self._receive(START_S)  # the worker has loaded the function and is prepared
             return pickle.loads(await self._receive(timeout_s))
         except (EOFError, ConnectionError) as error:
             code = await self._exit_code()
             if code == -signal.SIGPROF:
-                raise ProcessorTimeError(f"the call used more than {self._cpu_s:g} s of processor time") from error
+                raise ProcessorTimeError(f"the call used more than {cpu_s:g} s of processor time") from error
             raise WorkerLost(f"{_end_of(code)} during a call") from error
 
     async def _exit_code(self) -> int | None:
@@ -257,8 +271,8 @@ def _end_of(exit_code: int | None) -> str:
     return f"signal {-exit_code} ended the worker process"
 
 
-def serve(descriptor: int, memory_mb: int, preload: Sequence[str], cpu_s: float | None) -> None:
-    """Run the main loop of a worker: set limits, import modules, then serve calls until the pipe closes.
+def serve(descriptor: int, memory_mb: int) -> None:
+    """Run the main loop of a worker: set limits, then serve calls until the pipe closes.
 
     ``descriptor`` is the worker's end of the pipe.
     """
@@ -266,21 +280,25 @@ def serve(descriptor: int, memory_mb: int, preload: Sequence[str], cpu_s: float 
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     _die_with_parent()
-    for module in preload:
-        __import__(module)
     _limit_memory(memory_mb)
+    prepared: set[object] = set()
     with contextlib.suppress(EOFError, OSError):  # the parent has ended, or does not need this worker any more
         pipe.send_bytes(b"ready")
         while True:
-            payload = pipe.recv_bytes()
-            _limit_processor_time(cpu_s)
-            pipe.send_bytes(_answer(payload))
-            _limit_processor_time(None)
+            pipe.send_bytes(_answer(pipe.recv_bytes(), prepared, lambda: pipe.send_bytes(b"started")))
 
 
-def _answer(payload: bytes) -> bytes:
+def _answer(payload: bytes, prepared: set[object], started: Callable[[], None]) -> bytes:
+    """Make the call of ``payload`` and return its result. ``prepared`` are the functions that were called before."""
+    is_started = False
     try:
-        function, args = pickle.loads(payload)
+        prepare, cpu_s, function, args = pickle.loads(payload)
+        if prepare is not None and prepare not in prepared:
+            prepare()
+            prepared.add(prepare)
+        started()
+        is_started = True
+        _limit_processor_time(cpu_s)
         return pickle.dumps(("returned", function(*args)))
     except MemoryError:
         return pickle.dumps(
@@ -293,6 +311,10 @@ def _answer(payload: bytes) -> bytes:
             return pickle.dumps(("raised", error))
         except Exception:  # pickling may raise any error; then only the error's text is sent
             return pickle.dumps(("raised", RuntimeError(f"{type(error).__name__}: {error}"[:2_000])))
+    finally:
+        _limit_processor_time(None)
+        if not is_started:
+            started()
 
 
 def _limit_memory(memory_mb: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
+from bestofn.builders.protocols import PlannedCalls, Verifier, in_worker, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Query, Share, Verdict
 from bestofn.verifiers.choice_verifier import is_multiple_choice
 from bestofn.verifiers.domains import domain_of_reference, domain_of_split
@@ -84,6 +84,10 @@ class BySplit:
     def verified_by(self, query: Query) -> str:
         """Return the name of the verifier that will decide about ``query``; "" if none will."""
         return verified_by(self._verifier_of(query), query)
+
+    def in_worker(self, query: Query) -> Verifier | None:
+        """Return the verifier for the domain of ``query`` if it can decide in a worker process."""
+        return in_worker(self._verifier_of(query), query)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
         """Return the planned calls of the verifier for the domain of ``query``."""

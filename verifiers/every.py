@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bestofn.builders.errors import row_boundary
-from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
+from bestofn.builders.protocols import PlannedCalls, Verifier, in_worker, planned_calls, verified_by
 from bestofn.builders.records import Candidate, JsonObject, Outcome, Query, Share, Verdict
 
 SETTINGS = "every"
@@ -43,6 +43,11 @@ class Every:
         """Return "every" if each part can decide about the query; otherwise ""."""
         names = [verified_by(part, query) for part in self.parts.values()]
         return (names[0] if len(names) == 1 else self.name) if names and all(names) else ""
+
+    def in_worker(self, query: Query) -> Verifier | None:
+        """Return this verifier for a worker process, if all its parts can decide there."""
+        parts = {name: in_worker(part, query) for name, part in self.parts.items()}
+        return Every(parts, self.weights, self.threshold) if all(parts.values()) else None
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
         """Return the planned calls of all parts."""

@@ -33,14 +33,14 @@ class ReasoningGymVerifier:
 
     An answer passes if the scorer of its task gives the full score of 1. ``detail["score"]`` is the score, from 0 to 1.
     The answer is the text in the last ``<answer>`` tags. Without tags, the last line is scored; if it does not get the
-    full score, the verdict is ``abstain``. A scorer that exceeds ``timeout_s``, or the limits of ``workers``, gives
-    ``error``, because a slow scorer does not show that the answer is wrong.
+    full score, the verdict is ``abstain``. A scorer that exceeds ``timeout_s``, ``cpu_s`` or the memory of ``workers``
+    gives ``error``, because a slow scorer does not show that the answer is wrong.
     """
 
     name = "reasoning_gym"
 
-    def __init__(self, workers: Workers | None = None, timeout_s: float = 60.0) -> None:
-        self.workers, self.timeout_s = workers, timeout_s
+    def __init__(self, workers: Workers | None = None, timeout_s: float = 60.0, cpu_s: float = 30.0) -> None:
+        self.workers, self.timeout_s, self.cpu_s = workers, timeout_s, cpu_s
 
     def verified_by(self, query: Query) -> str:
         """Return the name of this verifier if the query names a task and there are worker processes; otherwise ""."""
@@ -67,7 +67,8 @@ class ReasoningGymVerifier:
     ) -> tuple[Outcome, str, JsonObject]:
         """Return the outcome, its explanation, and further entries of ``detail``."""
         try:
-            score = await workers.call(score_in_worker, dict(check), answer, timeout_s=self.timeout_s)
+            limits = {"timeout_s": self.timeout_s, "cpu_s": self.cpu_s}
+            score = await workers.call(score_in_worker, dict(check), answer, **limits)
         except StaleTaskError as error:
             return "error", str(error), {}
         except (TimeoutError, ProcessorTimeError, MemoryError, WorkerLost) as error:

@@ -35,14 +35,14 @@ class RegexVerifier:
 
     The check has ``matches`` and ``rejects``, lists of texts, and ``how``: ``fullmatch`` (default) or ``search``. The
     pattern is the last fenced block, or else the last text in backticks, or else the last line. Python's engine runs in
-    a worker process of ``workers``. A pattern that needs more processor time than the workers allow (``cpu_s``) fails.
+    a worker process of ``workers``. A pattern that needs more than ``cpu_s`` seconds of processor time fails.
     If the worker does not reply within ``timeout_s`` seconds, because the machine is busy, the verdict is ``error``.
     """
 
     name = "regex"
 
-    def __init__(self, workers: Workers | None = None, timeout_s: float = 60.0) -> None:
-        self.workers, self.timeout_s = workers, timeout_s
+    def __init__(self, workers: Workers | None = None, timeout_s: float = 60.0, cpu_s: float = 1.0) -> None:
+        self.workers, self.timeout_s, self.cpu_s = workers, timeout_s, cpu_s
 
     def verified_by(self, query: Query) -> str:
         """Return the name of this verifier if it has workers and the check ``regex`` lists texts; otherwise ""."""
@@ -83,7 +83,8 @@ class RegexVerifier:
         if len(pattern) > MOST_PATTERN:
             return "abstain", "the pattern is too long"
         try:
-            problem = await workers.call(first_problem, pattern, flags, check, timeout_s=self.timeout_s)
+            limits = {"timeout_s": self.timeout_s, "cpu_s": self.cpu_s}
+            problem = await workers.call(first_problem, pattern, flags, check, **limits)
         except ProcessorTimeError:
             return "fail", "too slow: the pattern needs too much processor time for the texts"
         except TimeoutError:

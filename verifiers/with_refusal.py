@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
+from bestofn.builders.protocols import PlannedCalls, Verifier, in_worker, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 
@@ -25,6 +25,13 @@ class WithRefusal:
     def verified_by(self, query: Query) -> str:
         """Return the name of the verifier that will decide about ``query``; "" if none will."""
         return verified_by(self.verifier, query)
+
+    def in_worker(self, query: Query) -> Verifier | None:
+        """Return this verifier for a worker process. There is none if a model decides in unsure cases."""
+        inner = in_worker(self.verifier, query)
+        if inner is None or self.classifier.sampler is not None:
+            return None
+        return WithRefusal(inner, self.classifier)
 
     def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
         """Return the planned calls of the verifier and of the refusal classifier."""

@@ -40,9 +40,9 @@ async def measure(rounds: int, sandbox: str) -> None:
         kind: Any = {"local": LocalSandbox, "docker": DockerSandbox}[sandbox]
         for count in (1, 2):
             workers = await stack.enter_async_context(
-                ProcessPool(count, preload=["bestofn.verifiers.math_verifier.warm"])
+                ProcessPool(count)
             )
-            math[count] = (await stack.enter_async_context(MathVerifier(workers, symbolic_s=20))).verify
+            math[count] = MathVerifier(workers, symbolic_s=20).verify
             box = await stack.enter_async_context(kind(workers=count))
             code[count] = CodeVerifier(box).verify
         await compare("math by SymPy", math, integral, MATH, rounds)

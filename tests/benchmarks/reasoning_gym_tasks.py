@@ -91,7 +91,7 @@ async def main(instances: int, part: int, parts: int) -> int:
 
     names = sorted(set(DATASETS) - NEEDS_SETTINGS)[part::parts]
     begun, verdicts = time.monotonic(), 0
-    async with ProcessPool(1, memory_mb=2_000, cpu_s=30.0) as workers:
+    async with ProcessPool(1) as workers:
         for name in names:
             examined = await examine(name, instances, workers)
             verdicts += sum(sum(count.values()) - count["no reference"] for count in examined.outcomes.values())

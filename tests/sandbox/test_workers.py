@@ -144,10 +144,10 @@ def test_a_wrong_setting_is_named(settings):
 
 def test_processor_time_is_limited_inside_one_operation_too() -> None:
     async def every() -> list[object]:
-        async with ProcessPool(count=1, cpu_s=0.2) as pool:
+        async with ProcessPool(count=1) as pool:
             found: list[object] = []
             with pytest.raises(TimeoutError, match="processor time"):
-                await pool.call(pow, 3, 10**8, timeout_s=60)
+                await pool.call(pow, 3, 10**8, timeout_s=60, cpu_s=0.2)
             found.append(await pool.call(abs, -1, timeout_s=60))
             return found
 

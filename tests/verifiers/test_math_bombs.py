@@ -67,7 +67,7 @@ def test_there_are_as_many_bombs_as_promised():
 @pytest.mark.slow
 def test_sympy_is_bounded_by_its_worker():
     async def verdicts():
-        async with ProcessPool(count=1, preload=["bestofn.verifiers.math_verifier.warm"]) as workers:
+        async with ProcessPool(count=1) as workers:
             verifier = MathVerifier(workers, symbolic_s=3.0)
             for answer, text in [
                 ("1", r"\int_0^1 2x \, dx"),
@@ -99,7 +99,7 @@ def test_nothing_in_an_answer_is_executed(tmp_path):
 class Killed:
     """Workers whose processes are always killed."""
 
-    async def call(self, function, *args, timeout_s):
+    async def call(self, function, *args, timeout_s, **limits):
         raise WorkerLost("signal 9 ended the worker process during a call")
 
 

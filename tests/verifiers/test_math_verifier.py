@@ -96,7 +96,7 @@ def test_what_no_computation_settles_is_not_given_to_sympy(reference, text):
 
 def test_a_formula_that_the_rules_do_not_decide_is_given_to_sympy():
     async def run():
-        async with ProcessPool(count=1, preload=["bestofn.verifiers.math_verifier.warm"]) as workers:
+        async with ProcessPool(count=1) as workers:
             query = Query("q", "math", ({"role": "user", "content": "?"},), reference=Reference(answer=r"\frac{1}{3}"))
             candidate = Candidate(0, ({"role": "assistant", "content": r"\boxed{\int_0^1 x^2 dx}"},))
             return await MathVerifier(workers, symbolic_s=30).verify(query, candidate)

@@ -27,7 +27,7 @@ def queries(**settings: Any) -> list[Query]:
 
 def verdicts(*cases: tuple[Query, str]) -> list[Verdict]:
     async def main() -> list[Verdict]:
-        async with ProcessPool(1, memory_mb=2000, cpu_s=30) as workers:
+        async with ProcessPool(1) as workers:
             verifier = ReasoningGymVerifier(workers)
             return [
                 await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
@@ -118,7 +118,7 @@ def test_a_build_of_a_task_gives_verdicts(tmp_path: Path) -> None:
 
 def test_the_benchmark_examines_right_and_wrong_answers_of_a_task() -> None:
     async def examined() -> Examined:
-        async with ProcessPool(1, memory_mb=2_000, cpu_s=30.0) as workers:
+        async with ProcessPool(1) as workers:
             return await examine("leg_counting", 3, workers)
 
     found = asyncio.run(examined())

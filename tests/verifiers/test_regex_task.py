@@ -57,8 +57,8 @@ def test_texts_decide(pattern: str, flags: str, check: dict, problem: str) -> No
 
 def test_verdicts_in_worker_processes() -> None:
     async def verdicts(*cases: tuple[dict, str]) -> list[Verdict]:
-        async with ProcessPool(1, cpu_s=0.3) as workers:
-            verifier = RegexVerifier(workers)
+        async with ProcessPool(1) as workers:
+            verifier = RegexVerifier(workers, cpu_s=0.3)
             assert verified_by(verifier, query(DATE)) == "regex"
             return [
                 await verifier.verify(query(check), Candidate(0, ({"role": "assistant", "content": text},)))
@@ -101,7 +101,7 @@ def test_a_wrong_last_text_fails_only_if_no_other_may_be_meant(text: str, outcom
     class Here:
         """Workers that call the function in this process."""
 
-        async def call(self, function: Callable[..., object], *arguments: object, timeout_s: float) -> object:
+        async def call(self, function: Callable[..., object], *arguments: object, timeout_s: float, **limits: object) -> object:
             return function(*arguments)
 
     check = {"matches": ["a"], "rejects": ["b", "ab"]}

@@ -27,6 +27,10 @@ class ChoiceVerifier:
         golds, options = query.reference.accepted, options_of(query)
         return self.name if golds and all(gold_options(gold, options) for gold in golds) else ""
 
+    def in_worker(self, query: Query) -> ChoiceVerifier:
+        """Return this verifier, which needs no model and no sandbox."""
+        return self
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on the options that ``candidate`` names. ``detail["method"]`` names the deciding rule."""
         started = time.perf_counter()

@@ -18,6 +18,7 @@ P = ParamSpec("P")
 
 _PRINTED_INLINE = 128 << 10  # characters
 _WALL_S = 120.0  # the sandbox limits the processor time of a worker; this limit is for a worker that got none
+CPU_S = 20.0  # limit of processor time for a long result
 
 TOO_LARGE = "the results are too large to compare"
 
@@ -38,7 +39,9 @@ async def judged(
     if is_short(execution):
         return judge(execution, *given, **named)
     try:
-        return await sandbox.decoders().call(_unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S)
+        return await sandbox.decoders().call(
+            _unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S, cpu_s=CPU_S
+        )
     except (MemoryError, ProcessorTimeError):
         return Tally(0, total, execution.status, {"case": 0, "why": TOO_LARGE}, stderr=execution.stderr)
     except (TimeoutError, WorkerLost) as error:
@@ -55,7 +58,7 @@ async def returns_of(sandbox: Sandbox, execution: Execution) -> tuple[JsonObject
     """Return the decoded results of the execution of a trusted program, such as a reference query."""
     if execution.packed is None:
         return execution.returns
-    return await sandbox.decoders().call(execution.packed.decode, timeout_s=_WALL_S)
+    return await sandbox.decoders().call(execution.packed.decode, timeout_s=_WALL_S, cpu_s=CPU_S)
 
 
 def _unpack_and_judge(

@@ -42,6 +42,7 @@ class ConstraintsVerifier:
     ``max_length``  maximum length of a response in characters; longer responses are not verified.
     ``workers``     worker processes for long responses. If None, the verdict on a long response is ``abstain``.
     ``timeout_s``   time limit for one long response in a worker, in seconds. After it, the verdict is ``abstain``.
+    ``cpu_s``       the same limit in seconds of processor time.
 
     The verdict is ``fail`` if a constraint is broken. Otherwise it is ``abstain`` if a constraint cannot be decided.
     """
@@ -54,12 +55,13 @@ class ConstraintsVerifier:
         max_length: int = 100_000,
         workers: Workers | None = None,
         timeout_s: float = 60.0,
+        cpu_s: float = 5.0,
     ) -> None:
         if mode not in ("strict", "loose"):
             raise ConfigError(f"verifier.mode is {mode!r}; expected strict or loose")
         self.mode: Mode = mode
         self.max_length = max_length
-        self.workers, self.timeout_s = workers, timeout_s
+        self.workers, self.timeout_s, self.cpu_s = workers, timeout_s, cpu_s
 
     def verified_by(self, query: Query) -> str:
         """Return the name of this verifier if the query has constraints that can be read; otherwise ""."""
@@ -67,6 +69,10 @@ class ConstraintsVerifier:
             return self.name if constraints_of(query) else ""
         except SpecError:
             return ""
+
+    def in_worker(self, query: Query) -> ConstraintsVerifier:
+        """Return this verifier, which needs no model and no sandbox."""
+        return self
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict. ``detail["constraints"]`` has one entry per constraint."""
@@ -95,8 +101,8 @@ class ConstraintsVerifier:
         if self.workers is None:
             return [], "the response is long, and there are no worker processes to limit the time"
         try:
-            arguments = (list(constraints), text, self.mode)
-            return await self.workers.call(find_all, *arguments, timeout_s=self.timeout_s), ""
+            arguments, limits = (list(constraints), text, self.mode), {"timeout_s": self.timeout_s, "cpu_s": self.cpu_s}
+            return await self.workers.call(find_all, *arguments, **limits), ""
         except (TimeoutError, MemoryError) as error:
             return [], f"the checks of the response need too much time or memory ({type(error).__name__})"
 

@@ -73,3 +73,8 @@ def _numerically_zero(difference: Any, scale: Any) -> bool | None:
     if gap <= 1e-15 * max(1.0, size):
         return True
     return False if gap > 1e-9 * max(1.0, size) else None
+
+
+def load() -> None:
+    """Load SymPy and the LaTeX grammar, which takes longer than a comparison may take."""
+    decide(r"\frac{1}{2}", "0.5")

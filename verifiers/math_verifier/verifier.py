@@ -21,6 +21,7 @@ from bestofn.verifiers.math_verifier.rules.terms import MissingUnit
 
 ROUNDINGS = ("strict", "reference_precision", "lenient")
 MISSING_UNITS = ("pass", "abstain", "fail")
+MOST_LOAD = 20  # on a busy machine, a comparison may take this many times its processor time
 
 
 class MathVerifier:
@@ -30,7 +31,7 @@ class MathVerifier:
     ``missing_unit``  the outcome if the number is correct but its unit is missing: ``pass`` (confidence 0.6),
                       ``abstain`` or ``fail``.
     ``workers``       worker processes for SymPy, which can be killed. If None, SymPy is not used.
-    ``symbolic_s``    wall-clock limit of SymPy in seconds per comparison.
+    ``symbolic_s``    limit of SymPy per comparison, in seconds of processor time. So it does not depend on the load.
     ``max_length``    maximum length of an answer in characters; longer answers are not compared.
 
     The verdict is ``abstain`` if there is no reference or no answer, or if the comparison is undecided.
@@ -54,19 +55,13 @@ class MathVerifier:
         self.settings = Settings(rounding, missing_unit, max_length)
         self.symbolic_s = symbolic_s
 
-        self._loading: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> MathVerifier:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self._loading is not None:
-            await self._loading
-            self._loading = None
-
     def verified_by(self, query: Query) -> str:
         """Return the name of this verifier if the query has a reference answer; otherwise ""."""
         return self.name if accepted(query.reference) else ""
+
+    def in_worker(self, query: Query) -> MathVerifier:
+        """Return this verifier, which needs no model and no sandbox."""
+        return self
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on the final answer of ``candidate``. ``detail["method"]`` names the rule that decided."""
@@ -81,7 +76,7 @@ class MathVerifier:
             return Finding("abstain", 0.0, "the query has no reference answer")
         answer = final_answer(plain_text(candidate.text) or "")
         if not units.is_loaded() and any(map(str.isalpha, "".join((*references, answer.text)))):
-            await self._load_units()
+            await asyncio.to_thread(units.load)  # imports pint, which takes half a second
         findings = []
         for reference in references:
             finding = judge_answer(reference, answer, query.text, query.reference.choices, self.settings)
@@ -92,17 +87,12 @@ class MathVerifier:
             findings.append(finding)
         return next((finding for finding in findings if finding.outcome == "abstain"), findings[0])
 
-    async def _load_units(self) -> None:
-        """Import pint in a thread, because the import takes half a second. Only texts with letters can need it."""
-        if self._loading is None:
-            self._loading = asyncio.create_task(asyncio.to_thread(units.load))
-        await asyncio.shield(self._loading)
-
     async def _symbolic(self, reference: str, answer: Answer, finding: Finding) -> Finding:
         if self.workers is None:
             return finding
         try:
-            equal = await self.workers.call(symbolic.decide, reference, answer.text, timeout_s=self.symbolic_s)
+            limits = {"timeout_s": MOST_LOAD * self.symbolic_s, "cpu_s": self.symbolic_s}
+            equal = await self.workers.call(symbolic.decide, reference, answer.text, prepare=symbolic.load, **limits)
         except (TimeoutError, MemoryError, RecursionError) as error:
             return replace(finding, outcome="abstain", method=f"symbolic: {error}", confidence=0.0)
         if equal is None:

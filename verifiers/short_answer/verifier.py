@@ -38,6 +38,10 @@ class ShortAnswerVerifier:
         """Return the name of this verifier if the query has a reference answer; otherwise ""."""
         return self.name if query.reference.accepted else ""
 
+    def in_worker(self, query: Query) -> ShortAnswerVerifier:
+        """Return this verifier, which needs no model and no sandbox."""
+        return self
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on the answer. ``detail["method"]`` names the rule that decided."""
         started = time.perf_counter()

@@ -43,6 +43,10 @@ class StructuredVerifier:
         """Return the name of this verifier if the query has a check ``structured``; otherwise ""."""
         return self.name if self._specification(query) is not None else ""
 
+    def in_worker(self, query: Query) -> StructuredVerifier:
+        """Return this verifier, which needs no model and no sandbox."""
+        return self
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict. ``detail`` has the step that failed, and the path of the first violation."""
         started = time.perf_counter()

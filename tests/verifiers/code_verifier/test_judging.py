@@ -12,7 +12,7 @@ import pytest
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.sandbox.results import PackedResults
 from bestofn.sandbox.workers import ProcessPool, WorkerLost
-from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.verifiers.code_verifier import CodeVerifier, judging
 from bestofn.verifiers.code_verifier.judging import TOO_LARGE
 from bestofn.verifiers.code_verifier.tallies import why_ended
 
@@ -80,9 +80,10 @@ def test_long_outputs_are_compared_one_by_one() -> None:
     assert wrong.explanation.startswith("2 of 3 tests pass; case 1: printed '2 2 2")
 
 
-def test_a_result_that_takes_too_long_to_compare_has_failed() -> None:
+def test_a_result_that_takes_too_long_to_compare_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "CPU_S", 0.6)
     sets = [{"s": [PRIME * number for number in range(1, 1_000)]} for _ in range(300)]
-    verdict = verdict_on(expecting([1]), lambda: ProcessPool(cpu_s=0.6), packed=packed(sets))
+    verdict = verdict_on(expecting([1]), ProcessPool, packed=packed(sets))
     assert verdict.outcome == "fail"
     assert TOO_LARGE in verdict.explanation
 
@@ -102,7 +103,7 @@ class Dying:
 
     async def __aexit__(self, *error: object) -> None: ...
 
-    async def call(self, function: Any, *given: object, timeout_s: float) -> Any:
+    async def call(self, function: Any, *given: object, timeout_s: float, **limits: object) -> Any:
         raise WorkerLost("the worker process ended with exit code 1 during a call")
 
 

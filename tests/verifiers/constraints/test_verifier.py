@@ -207,7 +207,7 @@ def test_a_long_response_is_checked_in_a_worker_process_with_a_limit_on_its_time
     class Workers:
         raises: Exception | None = None
 
-        async def call(self, function: Callable[..., object], *args: object, timeout_s: float) -> object:
+        async def call(self, function: Callable[..., object], *args: object, timeout_s: float, **limits: object) -> object:
             if self.raises:
                 raise self.raises
             return function(*args)
@@ -226,7 +226,7 @@ def test_a_long_response_passes_in_a_real_worker() -> None:
     candidate = Candidate(0, ({"role": "assistant", "content": "word " * (QUICK // 5 + 1)},))
 
     async def verified() -> Verdict:
-        async with ProcessPool(count=1, cpu_s=5.0) as workers:
+        async with ProcessPool(count=1) as workers:
             return await ConstraintsVerifier(workers=workers).verify(query, candidate)
 
     assert asyncio.run(verified()).outcome == "pass"
