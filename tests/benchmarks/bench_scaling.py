@@ -39,9 +39,7 @@ async def measure(rounds: int, sandbox: str) -> None:
         code: dict[int, Verify] = {}
         kind: Any = {"local": LocalSandbox, "docker": DockerSandbox}[sandbox]
         for count in (1, 2):
-            workers = await stack.enter_async_context(
-                ProcessPool(count)
-            )
+            workers = await stack.enter_async_context(ProcessPool(count))
             math[count] = MathVerifier(workers, symbolic_s=20).verify
             box = await stack.enter_async_context(kind(workers=count))
             code[count] = CodeVerifier(box).verify

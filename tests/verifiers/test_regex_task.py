@@ -101,7 +101,9 @@ def test_a_wrong_last_text_fails_only_if_no_other_may_be_meant(text: str, outcom
     class Here:
         """Workers that call the function in this process."""
 
-        async def call(self, function: Callable[..., object], *arguments: object, timeout_s: float, **limits: object) -> object:
+        async def call(
+            self, function: Callable[..., object], *arguments: object, timeout_s: float, **limits: object
+        ) -> object:
             return function(*arguments)
 
     check = {"matches": ["a"], "rejects": ["b", "ab"]}

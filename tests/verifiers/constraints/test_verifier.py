@@ -207,7 +207,9 @@ def test_a_long_response_is_checked_in_a_worker_process_with_a_limit_on_its_time
     class Workers:
         raises: Exception | None = None
 
-        async def call(self, function: Callable[..., object], *args: object, timeout_s: float, **limits: object) -> object:
+        async def call(
+            self, function: Callable[..., object], *args: object, timeout_s: float, **limits: object
+        ) -> object:
             if self.raises:
                 raise self.raises
             return function(*args)
