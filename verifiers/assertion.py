@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
-
 WINDOW = 300
 """Number of characters before and after the statement that are examined."""
 
 MOST_BETWEEN = 40  # number of characters between a word of doubt and the statement; more words have their own verb
-_SENTENCE_START = regex(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[*]*[A-Z0-9\\$(])|[。?!](?=[^\x00-\x7f])|\n")
-_SENTENCE_END = regex(r"[.!?]+[\"'”’)\]*]*(?=\s+[\"'“‘(\[*]*[A-Z0-9\\$]|\s*\n|\s*$)|[。?]|\n")
-_CLAUSE_BREAK = regex(
+_SENTENCE_START = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[*]*[A-Z0-9\\$(])|[。?!](?=[^\x00-\x7f])|\n")
+_SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]*]*(?=\s+[\"'“‘(\[*]*[A-Z0-9\\$]|\s*\n|\s*$)|[。?]|\n")
+_CLAUSE_BREAK = re.compile(
     r"[,;:—–]|\s-+\s|\b(?:but|so|because|since|hence|therefore|thus|and|while|whereas|although|though|then)\b", re.I
 )
 _PERSON = (
@@ -34,16 +32,16 @@ _FALSE = (
     r"|mistake|error|not (?:right|true|correct|so|the case|what I (?:mean|think|believe)))"
 )
 _TO_SAY = r"to (?:say|claim|think|believe|assume|conclude|state|suggest|argue|pretend|answer)"
-_REPORTS = regex(
+_REPORTS = re.compile(
     rf"\b{_PERSON} (?:who )?(?:(?:\w+ly|often|also|once|even|has|have|had|may|might|would|could|can|will|will have) )*"
     rf"{_SAYS}(?: that)?\b"
     rf"|\baccording to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b",
     re.I,
 )
-_COUNTERFACTUAL = regex(r"\W*(?:had|were)\b[^.!?\n]*\bwould\b", re.I)
+_COUNTERFACTUAL = re.compile(r"\W*(?:had|were)\b[^.!?\n]*\bwould\b", re.I)
 """The start of a sentence about another case: "Had it been larger, the answer would be C"."""
 """Words of another person: "a student says (that)", "according to a student"."""
-_DOUBTS = regex(
+_DOUBTS = re.compile(
     r"(?:\b(?:do|does|did|would|could|can|should|will)(?:n['’]t| not| never)|\bcannot|\bnever"
     r"|\bno(?:body| one) (?:can|could|would|will)) (?:\w+ly |possibly |quite |even )?"
     r"(?:think|believe|say|claim|agree|accept|conclude|prove|show|imply|mean|follow|suggest|support|argue"
@@ -77,31 +75,31 @@ _DOUBTS = regex(
     re.I,
 )
 """Words that doubt, deny or suppose the statement after them."""
-_OTHER_LANGUAGES = regex(
+_OTHER_LANGUAGES = re.compile(
     r"\b(?:bezweif\w+|glaube nicht|denke nicht|dout\w+ que|ne (?:pense|crois) pas qu|dudo que|no (?:creo|pienso) que"
     r"|dubito che|non (?:credo|penso) che|duvido que|não (?:acho|acredito) que|сомневаюсь|не думаю|не считаю)"
     r"[^.;:!?\n]{0,40}$"
     r"|(?:不认为|不觉得|不相信|怀疑|否认|是否|难道|(?:有人|学生|同学|老师|他|她|他们)[^。,;\n]{0,3}(?:说|认为|觉得))[^。,;\n]{0,12}$",
     re.I,
 )
-_TASK = regex(
+_TASK = re.compile(
     r"^\W*(?:please\s+)?(?:prove|explain|verify|justify|demonstrate|check|confirm|discuss|decide|determine|show)\b"
     r"[^,;:]{0,20}\b(?:that|why|whether|if)\b[^,;:]{0,40}$",
     re.I,
 )
 """The start of a sentence that asks the reader for something: "Prove that"."""
-_OTHER_ANSWER = regex(
+_OTHER_ANSWER = re.compile(
     r"\b(?:wrong|incorrect|false|previous|earlier|former|prior|old|initial|worst|second(?:[ -]best)?|next(?:[ -]best)?"
     r"|least likely|almost|nearly|(?:student|user|pupil)['’]s)\s+(?:(?:answer|option|choice|guess|result|one|letter)\s*"
     r"(?:is|was|:|=)?[\s*$\\(\[]*)?$",
     re.I,
 )
 """Words before an answer that is not the right or the last one: "the wrong answer is"."""
-_DENIED_DIRECTLY = regex(
+_DENIED_DIRECTLY = re.compile(
     r"(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?[\s$*\\(\[]*$|\bcannot be[\s$*\\(\[]*$", re.I
 )
 """A negation directly before the statement, which is only a value: "it is not 42"."""
-_NEGATION_BEFORE = regex(
+_NEGATION_BEFORE = re.compile(
     r"(?:\b(?:no|not|never|cannot|little|nobody|no one|hardly|impossible|without|beyond|hard|difficult)|n['’]t)"
     r"(?: (?:can|could|would|will|a|any|one|reason|to|be|have|is))*\s*$",
     re.I,
@@ -109,7 +107,7 @@ _NEGATION_BEFORE = regex(
 """Words that deny a doubt: "there is no doubt that", "nobody can deny that"."""
 _DENIABLE = ("doubt", "den", "dispute", "reject", "refute", "disagree", "wrong", "false")
 _CLOSED = r"[\"'”’)\]}$.]*"  # marks that close the statement
-_REJECTED_AFTER = regex(
+_REJECTED_AFTER = re.compile(
     rf"{_CLOSED},?\s*(?:which |that |this |it )?(?:is|was|are|were|would be|seems?|sounds?|must be)"
     rf"(?: \w+ly| just| simply| of course| clearly| all| an?| the| complete| common| plain)*"
     rf" (?:{_FALSE}\b(?! (?:that|to|for|in)\b)"
@@ -126,7 +124,7 @@ _REJECTED_AFTER = regex(
     rf"|{_CLOSED}\s?(?:,|—|–|-+|\.\.\.)\s?(?:not|no|wrong|false)\W*$",
     re.I,
 )
-_REJECTED_NEXT = regex(
+_REJECTED_NEXT = re.compile(
     r"\W*(?:(?:but|however|well|of course|clearly|obviously|in fact|actually|sadly),? )*"
     rf"(?:(?:that|this|which|it|{_PERSON}|(?:the|this|that|his|her|their)"
     r" (?:claim|statement|idea|answer|argument|reasoning|belief|student|textbook))(?:(?: is|'s| was|'re| are| were"
@@ -139,16 +137,16 @@ _REJECTED_NEXT = regex(
     r"|do(?:n['’]t| not) (?:agree|think so|believe (?:it|that|this|him|her|them)))\b)",
     re.I,
 )
-_OWN_QUESTION = regex(
+_OWN_QUESTION = re.compile(
     r"[,;—–.-]\s*(?:do you|does (?:that|this)|would you|can I|could I|shall I|should I|want|need|any (?:other|more)"
     r"|is (?:that|this|there) |are there|what about|how about)",
     re.I,
 )
 """A new question after the statement: "The answer is C, do you need more?"."""
-_YES = regex(r"\W*(?:yes|yeah|yep|indeed|correct|exactly|right|sure|certainly|oui|sí|ja)\b|\W*(?:是|对)", re.I)
+_YES = re.compile(r"\W*(?:yes|yeah|yep|indeed|correct|exactly|right|sure|certainly|oui|sí|ja)\b|\W*(?:是|对)", re.I)
 """The writer's own answer to a question: "Is it 42? Yes."."""
-_VERB = regex(r"\b(?:is|are|was|were|answer)\b|答案", re.I)
-_OWN_QUOTE = regex(
+_VERB = re.compile(r"\b(?:is|are|was|were|answer)\b|答案", re.I)
+_OWN_QUOTE = re.compile(
     r"\W*(?:(?:so|therefore|thus|hence|finally|the|my|final|correct|right|best|answer|output|response|conclusion|is|are"
     r"|I|we|would|will|say|answer|choose|conclude|write|it|reads?|as|follows)\W+)*\W*$",
     re.I,

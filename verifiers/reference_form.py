@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import Query, Reference
 from bestofn.verifiers.math_verifier import words
 from bestofn.verifiers.math_verifier.nodes import Text
@@ -19,16 +18,16 @@ from bestofn.verifiers.short_answer.references import interpret
 from bestofn.verifiers.short_answer.tokens import plain
 
 MOST_LENGTH = 400  # a longer reference is a solution, not a text that an answer repeats
-_FORMAL = regex(
+_FORMAL = re.compile(
     r"[=<>^_|]|\d\{|\\(?!(?:text|mathrm|mbox|textbf|textit|mathbf|textrm|emph|quad|ce|[ ,;:!])(?![A-Za-z]))"
 )
-_COMPUTES = regex(
+_COMPUTES = re.compile(
     r"[=<>^\\$]|\b[b-hj-z]\b|\b(?:calculate|compute|evaluate|determine|find|solve|simplify|factor|express|prove|numeric"
     r"|figure|graph|integers?|polygon|radius|degrees|random|algorithm)\b",
     re.IGNORECASE,
 )
 SHORT_QUESTION = 120
-_WORD = regex(r"[^\W\d_]{3,}")
+_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def has_text(reference: Reference) -> bool:
@@ -41,9 +40,11 @@ def is_looked_up(query: Query) -> bool:
 
     A short question that asks for a date may contain numbers.
     """
+    if not query.text.strip() or len(query.text) > MOST_LENGTH or _COMPUTES.search(query.text):
+        return False
     asked = question(query.text)
     references = [interpret(answer) for answer in query.reference.accepted]
-    if not references or not query.text.strip() or len(query.text) > MOST_LENGTH or _COMPUTES.search(query.text):
+    if not references:
         return False
     if any(_FORMAL.search(reference.text) or reference.kind == "truth" for reference in references):
         return False

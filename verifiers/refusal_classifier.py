@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from bestofn.builders.formats.judge_reply import fenced, object_schema
@@ -92,4 +91,10 @@ class RefusalClassifier:
 
 def refusal_detail(refusal: Refusal) -> JsonObject:
     """Return ``refusal`` as a dictionary, for ``detail["refusal"]`` of a verdict."""
-    return dataclasses.asdict(refusal) | {"matched_patterns": list(refusal.matched_patterns)}
+    return {
+        "is_refusal": refusal.is_refusal,
+        "confidence": refusal.confidence,
+        "refusal_type": refusal.refusal_type,
+        "matched_patterns": list(refusal.matched_patterns),
+        "whitelisted": refusal.whitelisted,
+    }

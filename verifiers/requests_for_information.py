@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bestofn.builders.formats.lazy_regex import regex
-
-_QUESTION = regex(r"[?？]\W*\Z|か[。.]?\W*\Z")
-_OFFERS = regex(
+_QUESTION = re.compile(r"[?？]\W*\Z|か[。.]?\W*\Z")
+_OFFERS = re.compile(
     r"\b(?:anything|something|someone|what) else\b|\b(?:any|other|more|further) (?:\w+ )?(?:questions?|requests?|"
     r"plans|concerns)\b|"
     r"\bhow (?:can|may|else can|could) i (?:help|assist)|\b(?:may|can|shall|could) i (?:help|assist) you\b|"
@@ -24,14 +22,14 @@ _OFFERS = regex(
     re.IGNORECASE,
 )
 """Matches a question that only offers more help after an answer."""
-_OF_A_CHOICE = regex(
+_OF_A_CHOICE = re.compile(
     r"\b(?:which|what|when|where|who|whom|whose|how many|how much|how long|how often)\b.{0,120}\b(?:you|your|i|we|"
     r"me)\b|"
     r"\b(?:do|did|would|will|are|have|can|could|may|should|shall) (?:you|i|we)\b|\bor\b",
     re.IGNORECASE | re.DOTALL,
 )
 """Matches a question that only the user can answer."""
-_NEEDS = regex(
+_NEEDS = re.compile(
     r"\bi(?:'ll| will|'d| would|'m going to)? (?:also |first |still |just |only )?(?:need|require)\b(?! (?:not|"
     r"no)\b)(?! to (?!know|confirm|verify|ask|clarify|check with|understand|have))"
     r"[^=]*\Z|"
@@ -46,7 +44,7 @@ _NEEDS = regex(
     re.IGNORECASE,
 )
 """Matches a sentence that asks for information without a question mark."""
-_COURTESY = regex(
+_COURTESY = re.compile(
     r"\A\W*(?:"
     r"(?:ok(?:ay)?|sure(?: thing)?|of course|certainly|absolutely|definitely|great|got it|alright|all right|right|"
     r"understood|perfect|thanks?(?: you)?|hello|hi|hey|hmm+|hm|well|yes|no problem|my pleasure|you're welcome|"
@@ -63,7 +61,7 @@ _COURTESY = regex(
     r")\W*\Z",
     re.IGNORECASE,
 )
-_DEPENDS = regex(
+_DEPENDS = re.compile(
     r"\b(?:depends? on|it depends|leaves? out|is missing|are missing|not (?:given|stated|specified|clear|provided)|"
     r"does(?:n't| not) (?:say|state|specify|mention)|"
     r"(?:several|multiple|many|two|three|a few|some|different) (?:\w+ ){0,2}(?:options?|flights?|results?|matches|"

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Tool
 from bestofn.verifiers import calibration
@@ -48,7 +47,7 @@ _ABSENT = (
 _SUBSTANCE = r"(?:information|data|details?|context|conditions?|facts?|formula|statement)"
 _CLAIMS = r"(?:statements?|conditions?|facts?|claims?|requirements?|sentences?|constraints?|equations?)"
 # Phrases of ordinary solutions ("the unknown", "the missing number", "mutually exclusive events") must not match.
-FLAGS = regex(
+FLAGS = re.compile(
     r"\b(?:not\senough|insufficient|too\slittle|lack(?:s|ing)?)\s(?:\w+\s){0,2}?"
     rf"(?:{_SUBSTANCE}|value|numbers?)\b|"
     rf"\bmissing\s(?:\w+\s){{0,2}}?{_SUBSTANCE}\b|\b(?:a|any|of|some|to)\smissing\s(?:\w+\s)?(?:values?|numbers?)\b|"
@@ -89,7 +88,7 @@ FLAGS = regex(
     r"\b(?:is|are|was|were|remains?|stays?)\s(?:also\s|still\s|entirely\s|completely\s)?unknown\b",
     re.IGNORECASE,
 )
-ASKS = regex(
+ASKS = re.compile(
     r"\b(?:could|can|would)\syou\s(?:please\s|kindly\s|also\s)?(?:clarify|specify|provide|share|tell\sme|confirm|say|"
     r"paste|send|"
     r"attach|give\sme|let\sme\sknow|explain\swhat|check\s(?:the|your|this|that)\s(?:problem|question|numbers?|text|"
@@ -102,8 +101,8 @@ ASKS = regex(
     r"\bwhat\s(?:is|does)\s[a-z]\b[^.?\n]{0,20}\?|\bdid\syou\s(?:mean|forget)\b",
     re.IGNORECASE,
 )
-_BOX = regex(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
-_RESULT = regex(
+_BOX = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
+_RESULT = re.compile(
     r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|\n\W{0,4}(?:total|"
     r"result|solution):|####)\W{0,6}"
     r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40}|[a-z]\s?(?:[-+*/](?!a\b|[a-z]{2})|"
@@ -111,21 +110,21 @@ _RESULT = regex(
     r"(?:true|false|yes|no)\b(?!\s\w))",
     re.IGNORECASE,
 )
-_CONCLUDES = regex(r"^\W*(?:therefore|thus|so|hence|in\stotal|altogether|finally)\b.*\d", re.IGNORECASE)
+_CONCLUDES = re.compile(r"^\W*(?:therefore|thus|so|hence|in\stotal|altogether|finally)\b.*\d", re.IGNORECASE)
 # A conclusion within a sentence ("… so x = 3", "…, leaving 28 of them") ends in its number and has no comparison.
-_DERIVES = regex(
+_DERIVES = re.compile(
     r"^.*\b(?:so|hence|thus|therefore|leav(?:es|ing)|giv(?:es|ing)|we\s(?:get|find|obtain))\b"
     r"(?P<clause>[^?]*\d[\d.,/]*%?[^\W\d]{0,9}(?:\W+[^\W\d]+){0,4}\W*)$",
     re.IGNORECASE,
 )
-_COMPARES = regex(
+_COMPARES = re.compile(
     r"[<>≠≤≥]|\b(?:not|no|never|only|but|cannot|less|more|fewer|shorter|longer|smaller|larger|greater)\b|n't\b|"
     r"^\W*(?:that|then)?\W*-?[\d.,]+\s*=\s*-?[\d.,]+\W*$",  # an equation of two numbers, such as 0 = 4
     re.IGNORECASE,
 )
-_SENTENCES = regex(r"(?<=[.!?])\s+|\n+")
-_FIGURE = regex(r"\d")
-_THOUGHT = regex(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_FIGURE = re.compile(r"\d")
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
 _MOST = 10_000  # a longer answer is searched only in this many characters at each end
 _CLAUSE = 200  # number of characters at the end of the last sentence that are searched for a conclusion

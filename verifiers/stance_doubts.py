@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
-
 _ENGLISH = (
     r"\b(?:no|not|none|nothing|nobody|neither|nor|nowhere|never|cannot|without|lacks?|lacking|missing|omit\w*|unless|"
     r"absent|unknown|unclear|unspecified|unstated|ambiguous|indeterminate|undetermined|undefined|unanswerable|"
@@ -30,10 +28,10 @@ _ITALIAN = r"\b(?:non|senza|manca\w*|nessun\w*|niente|impossibile|sconosciut\w*|
 _PORTUGUESE = r"\b(?:não|sem|falta\w*|nenhum\w*|nada|impossível|desconhecid\w*|depende|contradi\w*|erro)\b"
 _RUSSIAN = r"\b(?:не|ни|нет|без|недостаточно|невозможно|неизвестн\w*|противореч\w*|зависит|ошибк\w*|нельзя)\b"
 _EASTERN = r"[不没沒无無缺未]|矛盾|错误|錯誤|ない|ません|ず[、。,]|없|않|못|부족|모순"
-_FOREIGN = regex("|".join((_SPANISH, _FRENCH, _GERMAN, _ITALIAN, _PORTUGUESE, _RUSSIAN, _EASTERN)), re.IGNORECASE)
-_OWN = regex(f"{_ENGLISH}|{_SHARED}", re.IGNORECASE)
-_NOTHING = regex(r"\\(?:varnothing|emptyset|bot)\b|\\\{\s*\\\}|[∅⌀]|\A\W*(?:none|dne|nan)\W*\Z", re.IGNORECASE)
-_FIGURE = regex(r"\d+(?:[.,]\d+)*")
+_FOREIGN = re.compile("|".join((_SPANISH, _FRENCH, _GERMAN, _ITALIAN, _PORTUGUESE, _RUSSIAN, _EASTERN)), re.IGNORECASE)
+_OWN = re.compile(f"{_ENGLISH}|{_SHARED}", re.IGNORECASE)
+_NOTHING = re.compile(r"\\(?:varnothing|emptyset|bot)\b|\\\{\s*\\\}|[∅⌀]|\A\W*(?:none|dne|nan)\W*\Z", re.IGNORECASE)
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def notices_nothing(answer: str, question: str, *, stated: bool) -> bool:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 
 from bestofn.builders.formats.declared_tools import Declared
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import Tool
 
 _TOOLS = r"(?:tools?|tool ?(?:box|kit|set)s?|functions?|apis?|plug-?ins?|capabilit(?:y|ies)|abilit(?:y|ies))"
@@ -26,14 +25,14 @@ _ONLY = (
     rf"(?:is|are)\sonly\s|(?:can\s)?only\s{_SERVES}"
     r"|(?:is|are)(?:n't|\snot)\s(?:able|designed|meant|suitable|intended|made|built|applicable)"
 )
-_NONE = regex(
+_NONE = re.compile(
     rf"\b(?:no|none\sof|neither\sof|not\sa\ssingle|not\sany)\s(?:(?!need|other)[\w-]+\s){{0,3}}?{_TOOLS}\b"
     r"(?!\s(?:calls?|use|is\s\w*\s?(?:needed|necessary|required)|are\s\w*\s?(?:needed|necessary|required)"
     r"|needed|necessary|required|older|better|\w+er\sthan))",
     re.I,
 )
 """Matches "no tool gives this", "none of my functions". "No tool is needed" is not a limit."""
-_OWN_CANNOT = regex(
+_OWN_CANNOT = re.compile(
     rf"\b(?:(?:{_OWN}\s(?:\w+\s){{0,2}}?{_TOOLS}|(?:the|this|that)\s(?:\w+\s){{0,2}}?tools?)(?:\s(?:that\s)?(?:i|we)"
     rf"\s(?:have|was|were|am|can)\s?(?:\w+\s?){{0,3}}?)?\s(?:{_CANNOT}\b|{_ONLY}|lacks?\b|(?:gives?|returns?|provides?"
     rf"|has|have|offers?|knows?|supports?)\s(?:no|only|none|nothing)\b))"
@@ -53,7 +52,7 @@ _NAMED_CANNOT = (
     rf"(?:\bNAME\b\W{{0,3}}(?:tool|function|api)?\s?(?:{_CANNOT}\b|(?:cannot|can't|can\snot)\s(?!be\b)\w+|{_ONLY}|lacks\b|(?:gives|returns|provides|has|offers"
     r"|knows|supports)\s(?:no|only|none|nothing)\b)|\bnot\s(?:something|a\sthing)\s(?:that\s)?`?NAME\b|\b(?:only|just)\s(?:have|has|offers?|a|the|is)\s(?:\w+\s)?`?NAME\b)"
 )
-_NEEDS_NONE = regex(r"\b(?:no|not|n't)\s(?:\w+\s){0,2}?(?:need|necessary|required|require)\w*", re.I)
+_NEEDS_NONE = re.compile(r"\b(?:no|not|n't)\s(?:\w+\s){0,2}?(?:need|necessary|required|require)\w*", re.I)
 
 
 def says_tools_cannot(sentences: Sequence[str], tools: Sequence[Tool]) -> bool:

@@ -11,12 +11,11 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Mapping
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.tool_calls import call_name
 from bestofn.builders.records import Candidate, JsonObject, content_text
 from bestofn.verifiers.tool_schema import same_name
 
-_ERROR_TEXT = regex(
+_ERROR_TEXT = re.compile(
     r"\W{0,3}(?:[A-Z]\w*(?:Error|Exception)\b|error\b|traceback \(most recent|invalid (?:argument|parameter|input)s?\b"
     r"|missing (?:\d+ )?required\b|(?:unknown|no such) (?:tool|function|argument|parameter)\b)",
     re.IGNORECASE,

@@ -22,11 +22,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TypeGuard
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.written_numbers import MINUS, plain, with_plain_numbers
 
 OPTIONAL = ""  # an allowed value that means: the argument may be left out
-_DROPPED = regex(
+_DROPPED = re.compile(
     r"_"
     r"|[.](?!\d)|(?<=[^\W\d])[.]"  # keeps the point in a number: 3.5
     r"|,(?!\d)|(?<!\d),|,(?=\d{3}(?!\d))"  # keeps commas between numbers: 1,2

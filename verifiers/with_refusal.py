@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,9 +40,8 @@ class WithRefusal:
         ]
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return the verdict on one answer. Verification and classification run concurrently."""
-        refusal, verdict = await asyncio.gather(
-            self.classifier.classify(query, candidate), self.verifier.verify(query, candidate)
-        )
+        """Return the verdict on one answer, with the classification in ``detail``."""
+        verdict = await self.verifier.verify(query, candidate)
+        refusal = await self.classifier.classify(query, candidate)
         own = verdict.detail.get("refusal") or {}
         return replace(verdict, detail={**verdict.detail, "refusal": {**refusal_detail(refusal), **own}})

@@ -16,8 +16,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from bestofn.builders.formats.lazy_regex import regex
-
 MINUS = "−"
 _CURRENCY = {
     "$": r"usd|(?:us\s)?dollars?",
@@ -29,9 +27,9 @@ _CURRENCY = {
 _SIGNS = "".join(_CURRENCY)
 _NUMBER = r"\d+(?:\.\d+)?"
 _BEFORE = r"(?<![^\s(\[{<>=≈~:;,|/+\"'])"  # matches at the start, or after a character that may precede a sign
-_GROUPS = regex(r"(?<![\d.])(?<!\d[,'])\d{1,3}([,'])\d{3}(?:\1\d{3})*(?!\d|[,']\d)")
+_GROUPS = re.compile(r"(?<![\d.])(?<!\d[,'])\d{1,3}([,'])\d{3}(?:\1\d{3})*(?!\d|[,']\d)")
 _RULES = tuple(
-    (regex(pattern), written)
+    (re.compile(pattern), written)
     for pattern, written in (
         (r"(?<![\w.,])\.(?=\d)", "0."),
         (r"(?<![\w.,])(0|[1-9]\d*)\.0+(?!\d|[.,]\d)", r"\1"),

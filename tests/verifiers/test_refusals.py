@@ -7,15 +7,18 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Candidate, Completion, Query
 from bestofn.verifiers import refusal_patterns
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from bestofn.verifiers.refusal_patterns import classify, probability, refusal_rule
+from bestofn.verifiers.refusal_patterns import PATTERNS, classify, probability, refusal_rule
 from bestofn.verifiers.refusals.answer_text import prose
+from bestofn.verifiers.refusals.languages import LANGUAGES
+from bestofn.verifiers.refusals.rules import RefusalPattern
+from bestofn.verifiers.refusals.signs import ENGLISH_SIGNS, FOREIGN_SIGNS
 from tests.growth import assert_linear
 
 TABLE = Path(__file__).parent / "tables" / "refusals.txt"
@@ -153,6 +156,16 @@ def test_the_confidence_is_the_measured_probability_of_a_refusal() -> None:
 
 def test_what_is_not_prose_is_left_out() -> None:
     assert prose('Say "I cannot" `I cannot`\n```\nI cannot\n```\n> I cannot\n<think>I cannot</think>') == "Say"
+
+
+@pytest.mark.parametrize("rule", [rule for rule in PATTERNS if rule.reach], ids=lambda rule: rule.name)
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_every_match_contains_a_sign(rule: RefusalPattern, data: st.DataObject) -> None:
+    match = rule.regex.search(data.draw(st.from_regex(rule.regex, fullmatch=True)))
+    signs = FOREIGN_SIGNS if rule in LANGUAGES else ENGLISH_SIGNS
+    assert match
+    assert signs.search(match.string, match.start(), match.end())
 
 
 @given(st.text(max_size=300))

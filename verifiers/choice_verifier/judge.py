@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.multiple_choice import gold_options, letter_list, letters_of, listed_options, plain
 from bestofn.builders.records import Query
 from bestofn.verifiers.choice_verifier.reading import Choice
@@ -20,8 +20,8 @@ Outcome = Literal["pass", "fail", "abstain"]
 MAX_OPTIONS = 26
 LETTER_I = 8  # index of the letter I
 _MARKS = frozenset({"unit", "deg", "percent", "money"})
-_WORD = regex(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-_OF_OPTIONS = regex(r"^\W*(?:(?:[Bb]oth|[Ee]ither)\s+)?\(?[A-Z]\)?\s*(?:,|and|&|or)|\b[Aa]ll (?:of )?the above\b")
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
+_OF_OPTIONS = re.compile(r"^\W*(?:(?:[Bb]oth|[Ee]ither)\s+)?\(?[A-Z]\)?\s*(?:,|and|&|or)|\b[Aa]ll (?:of )?the above\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.multiple_choice import LETTERS, plain, to_ascii_forms, without_latex_wrappers
 
 _NOUN = r"(?:(?:the\s+)?(?:options?|choices?|alternatives?|answers?|letters?|选项|答案)\s*:?\s*)"
@@ -19,37 +18,39 @@ _LETTER = (
     # B, but not the B of "B = 2" or "B-cells"
     r"|([A-Z])(?![A-Za-z0-9_'’^=])(?!\s*[=^_]|\s?[+*/<>]\s?\w|\s?-\s?\w\b|-\w))"
 )
-_ONE = regex(rf"(?P<noun>{_NOUN})?{_LETTER}", re.IGNORECASE)
-_TOGETHER = regex(rf"(?:{_NOUN})?\(?([A-Z]{{2,}})\)?(?![\w'’(=+^-])")
-_SPACED = regex(rf"(?:{_NOUN})?([A-Z](?: [A-Z])+)(?=\s*(?:$|[.,;。)\n<]))")  # "A B D"
-_NOT_BUT = regex(r"not\s[^.\n]{1,40}?\bbut\s+(?:rather\s+)?", re.IGNORECASE)
-_TAKEN_BACK = regex(  # "A, no wait, B"
+_ONE = re.compile(rf"(?P<noun>{_NOUN})?{_LETTER}", re.IGNORECASE)
+_TOGETHER = re.compile(rf"(?:{_NOUN})?\(?([A-Z]{{2,}})\)?(?![\w'’(=+^-])")
+_SPACED = re.compile(rf"(?:{_NOUN})?([A-Z](?: [A-Z])+)(?=\s*(?:$|[.,;。)\n<]))")  # "A B D"
+_NOT_BUT = re.compile(r"not\s[^.\n]{1,40}?\bbut\s+(?:rather\s+)?", re.IGNORECASE)
+_TAKEN_BACK = re.compile(  # "A, no wait, B"
     r"\W*[A-Z]\W{0,3}\s*(?:no,?\s+)?(?:wait|sorry|actually|I mean|correction|scratch that)\b[\s,.:;—–-]*"
     r"(?:(?:it is|it's|the answer is|make that|no)[\s,:]*)*(?=\(?[A-Z]\b)",
     re.IGNORECASE,
 )
-_AND = regex(r"\s*(?:,\s*and\b|,|、|;|&|\+|/|\band\b|和|与|及|以及)\s*", re.IGNORECASE)
-_OR = regex(r"\s*(?:,\s*or\b|\bor\b|或者?|还是)\s*(?:(?:perhaps|possibly|maybe|even)\s+)?", re.IGNORECASE)
-_OPENING = regex(
+_AND = re.compile(r"\s*(?:,\s*and\b|,|、|;|&|\+|/|\band\b|和|与|及|以及)\s*", re.IGNORECASE)
+_OR = re.compile(r"\s*(?:,\s*or\b|\bor\b|或者?|还是)\s*(?:(?:perhaps|possibly|maybe|even)\s+)?", re.IGNORECASE)
+_OPENING = re.compile(
     r"[\s:,\"'“‘「『\-–—>]*"
     r"(?:(?:both|either|only|is|are|that|indeed|clearly"
     r"|it'?s|it is|i(?:'d| would)? (?:think|believe|say)|so|thus|therefore|hence"
     r"|probably|definitely|选择?|是|为)\b[\s:,]*){0,3}\s*",
     re.IGNORECASE,
 )
-_NOUN_ALONE = regex(rf"{_NOUN}", re.IGNORECASE)
-_GOES_ON = regex(
+_NOUN_ALONE = re.compile(rf"{_NOUN}", re.IGNORECASE)
+_GOES_ON = re.compile(
     r"\s*(?:$|[^\w\s]|\n|(?:because|since|as|which|and|with|for|is|are|due|based|therefore|so|from|among|only|选项|项|是|因)\b"
     r"|[\u3040-\u9fff\uac00-\ud7af])",
     re.IGNORECASE,
 )
-_QUOTES = regex(r"""["'‘“「]([A-Za-z])["'’”」]""")
-_SUBJECT = regex(r"\s+(?:is|was|isn't|has|does|doesn't|would|cannot|can't|can|refers|describes)\b")  # "B, C is wrong"
-_ANOTHER = regex(r"(?:\band\b|&|和)\s*(?:[Oo]ption\s+)?\(?[A-Z](?:[).:]|\s*$)")  # "A) Rome and C) Oslo"
-_OR_NOT = regex(r"\s+or not\b", re.IGNORECASE)  # "B or not B"
-_CLAUSE_END = regex(r"\n|[。；!]|\.(?=\s|$)|\.(?=[A-Z][a-z])")
-_AFTER_TEXT = regex(r"\s*(?:$|[,;:(\[—–]|[-]\s|\.|\b(?:because|since|as|which|is|are|due|based|option|因为|,)\b)")
-_NO_OPTION = regex(
+_QUOTES = re.compile(r"""["'‘“「]([A-Za-z])["'’”」]""")
+_SUBJECT = re.compile(
+    r"\s+(?:is|was|isn't|has|does|doesn't|would|cannot|can't|can|refers|describes)\b"
+)  # "B, C is wrong"
+_ANOTHER = re.compile(r"(?:\band\b|&|和)\s*(?:[Oo]ption\s+)?\(?[A-Z](?:[).:]|\s*$)")  # "A) Rome and C) Oslo"
+_OR_NOT = re.compile(r"\s+or not\b", re.IGNORECASE)  # "B or not B"
+_CLAUSE_END = re.compile(r"\n|[。；!]|\.(?=\s|$)|\.(?=[A-Z][a-z])")
+_AFTER_TEXT = re.compile(r"\s*(?:$|[,;:(\[—–]|[-]\s|\.|\b(?:because|since|as|which|is|are|due|based|option|因为|,)\b)")
+_NO_OPTION = re.compile(
     r"^(?:that\s+)?(?:none(?! (?:but|except|other than)\b)|neither(?! \(?[A-Z]\b)"
     r"|no (?:correct|valid|right|suitable)? ?(?:option|answer|choice)"
     r"|(?:is\s+)?not (?:listed|given|provided|among|in the (?:options|list)))\b"

@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.multiple_choice import to_ascii_forms
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.choice_verifier.reading import Choice, read_choice
@@ -30,7 +29,7 @@ _ADVERBS = (
     r"|actually|in fact|now|still|most closely|closest to|given by|that|option))*"
 )
 _IS = r"(?:is|are|was|would be|will be|should be|must be|has to be|might be|could be|to be|:|=|-|–|→)"
-_CUE = regex(
+_CUE = re.compile(
     rf"\b(?:{_DEGREE}\s+)*(?:answer|ans|solution)s?\b\.?(?:\s*\(s\))?"
     r"(?:\s+(?:to|of|for|from|among)\s+(?:the|this|your|these)\s+(?:\w+\s+){0,4}?)?"
     r"(?:\s+(?:choice|option|letter))?"
@@ -49,13 +48,13 @@ _CUE = regex(
     r"|(?:选择|选)(?!项|出|取|用|修|题|择|中|定|举)\s*:?",
     re.IGNORECASE,
 )
-_BACKWARD_CUE = regex(
+_BACKWARD_CUE = re.compile(
     r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*[A-Za-z]\s*\)|\b[A-Z]\b|\b[A-Z]\))(?:[^.\n]{0,80}?)\s+"
     rf"(?:is|are)(?:\s+(?:therefore|thus|clearly|indeed|hence))?\s+(?:the|my)\s+"
     rf"(?:answer\b|(?:most\s+)?{_DEGREE}(?:\s+{_DEGREE})?\s+(?:answer|option|choice|one)\b)"
     r"|(?:选项\s*)?[A-Z]\s*(?:项|选项)?\s*(?:就)?[是为]正确(?:的)?(?:答案|选项)",
 )
-_QUOTED = regex(
+_QUOTED = re.compile(
     r"\b(?:mistake|tempt\w*|trap|misconception|many (?:people|students)"
     r"|(?:some|one|you|people|they) (?:people |students )?(?:might|may|could|would)"
     r"|not mean|incorrect(?:ly)?|wrong(?:ly)?|at first|initial(?:ly)?|first thought|first guess"
@@ -65,60 +64,66 @@ _QUOTED = regex(
     r"|(?:不|勿|别|未|如果|假如|若|误)[^。,;\n]{0,6}$",
     re.IGNORECASE,
 )
-_CORRECTION = regex(
+_CORRECTION = re.compile(
     r"\b(?:wait|actually|correction|corrected|corrigendum|sorry|apolog\w*|mistake|error|on second thought|hold on|hmm"
     r"|let(?:'s| me| us) (?:re\w*|double|try again|check)"
     r"|re-?(?:check|consider|evaluat|examin|think|read|calculat|assess)\w*"
     r"|however|instead|revis\w+|scratch that|no,)|更正|不对|等等|重新|修正|纠正|然而|抱歉",
     re.IGNORECASE,
 )
-_WITHDRAWN = regex(
+_WITHDRAWN = re.compile(
     r"\b(?:that|this|which|it)(?:'s| is| was| seems| can't be| cannot be) "
     r"(?:wrong|incorrect|not (?:right|correct)|right|a mistake)\b(?! (?:to|that)\b)"
     r"|\b(?:wait|hold on|scratch that)\b|\?\s*(?:no|nope|wrong)\b",
     re.IGNORECASE,
 )
-_NEXT_PROBLEM = regex(
+_NEXT_PROBLEM = re.compile(
     r"\n[ \t]*(?:#+ *)?(?:New |Next |Another )?(?:Question|Problem|Exercise|Q|User|Human|问题|题目|例题) ?\d* ?:",
     re.IGNORECASE,
 )
-_LONG_SPACE = regex(r"\s{3,}")
-_TOKEN = regex(r"</?\|?[a-zA-Z_]{1,20}\|?>")  # <eoa> and similar tokens
-_LABEL = regex(
+_LONG_SPACE = re.compile(r"\s{3,}")
+_TOKEN = re.compile(r"</?\|?[a-zA-Z_]{1,20}\|?>")  # <eoa> and similar tokens
+_LABEL = re.compile(
     r"(?:^|\n)\W*(?:(?:the|my)\s+)?(?:(?:final|correct|best)\s+)*(?:answer|ans)\b[^\n]{0,20}:\s*$|【[^】]*】\s*:?\s*$",
     re.IGNORECASE,
 )
-_FIRST_LINE = regex(r"\s*(?:option\s+|choice\s+|选项?\s*)?[(\[]?[A-Za-z][)\]]?(?:[.):、]|\s*(?:$|\n))", re.IGNORECASE)
-_LINE_OF_OPTION = regex(
+_FIRST_LINE = re.compile(
+    r"\s*(?:option\s+|choice\s+|选项?\s*)?[(\[]?[A-Za-z][)\]]?(?:[.):、]|\s*(?:$|\n))", re.IGNORECASE
+)
+_LINE_OF_OPTION = re.compile(
     r"^[ \t]*(?:[-•] ?)?(?:option\s+|choice\s+|选项\s*)?[(\[]?([A-Z])[)\]]?[.):、]", re.IGNORECASE | re.MULTILINE
 )
-_SENTENCE_OF_OPTION = regex(r"(?:^|\n|[.;]\s)[ \t]*(?:[-•] ?)?(?:[Oo]ption\s+)?[(\[]?([A-Z])(?:[)\].:]|\s(?:is|was)\b)")
-_SENTENCE = regex(r"[^\n。；]+?(?:[。；]|\.(?=\s|$)|\n|$)")
-_WEAK_CUE = regex(
+_SENTENCE_OF_OPTION = re.compile(
+    r"(?:^|\n|[.;]\s)[ \t]*(?:[-•] ?)?(?:[Oo]ption\s+)?[(\[]?([A-Z])(?:[)\].:]|\s(?:is|was)\b)"
+)
+_SENTENCE = re.compile(r"[^\n。；]+?(?:[。；]|\.(?=\s|$)|\n|$)")
+_WEAK_CUE = re.compile(
     r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*([A-Z])\s*\)|\b([A-Z])\b(?![.'’]))"
     r"[^.\n]{0,60}?\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|best|true)\b"
     r"|\b(?:option|choice|answer)\s*\(?([A-Z])\b\)?"
     r"|\(\s*([A-Z])\s*\)"
     r"|(?:选项\s*)([A-Z])|(?<![A-Za-z])([A-Z])\s*(?:项|选项)?(?:是|为)?正确"
 )
-_MENTION = regex(
+_MENTION = re.compile(
     r"\(\s*([A-Z])\s*\)|\b(?:option|choice|answer|pick)\s+([A-Z])\b|(?<![A-Za-z])([B-Z])\s*(?:选项|项|错|正确)|\b([B-Z])\s+(?:is|was)\b"
 )
-_REASON = regex(r"\b(?:because|since|as|while|whereas)\b|因为|由于|,\s*选项|,\s*而")
-_REJECTED = regex(
+_REASON = re.compile(r"\b(?:because|since|as|while|whereas)\b|因为|由于|,\s*选项|,\s*而")
+_REJECTED = re.compile(
     r"\b(?:is|are|was)\s+(?:\w+\s+)?(?:wrong|incorrect|false|not|distractor|trap)\b|isn't|错"
     r"|\b(?:correct|right|true|best) (?:one|answer|choice|option) is\b"
     r"|\b(?:is|are|was|were)\s+(?:an?\s+|the\s+)?(?:least|second|third|almost|nearly|not|worst|poor|bad|weak|unlikely|hardly|tempting)\b"
     r"|[✗✘❌]|^\W*[A-Z]\W+(?:no|wrong|false|incorrect)\b(?! doubt)",
     re.IGNORECASE,
 )
-_PREDICATE = regex(
+_PREDICATE = re.compile(
     r"(?:[^.\n]*?\band\b)?[\s()A-Z.]{0,8}\s(?:are|can|could|have|do|don't|were|fail|refer|describe|would)\b"
 )
-_CAPITAL = regex(r"(?<![A-Za-z'’-])([B-Z])(?![A-Za-z'’-])")
-_SAYS_RIGHT = regex(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
-_SAYS_SO = regex(r"\s+(?:is|are)\s+(?:\w+\s+){0,2}?(?:correct|right|true|best)(?:\s+(?:answer|option|choice|one))?\b")
-_DENIED = regex(
+_CAPITAL = re.compile(r"(?<![A-Za-z'’-])([B-Z])(?![A-Za-z'’-])")
+_SAYS_RIGHT = re.compile(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
+_SAYS_SO = re.compile(
+    r"\s+(?:is|are)\s+(?:\w+\s+){0,2}?(?:correct|right|true|best)(?:\s+(?:answer|option|choice|one))?\b"
+)
+_DENIED = re.compile(
     r"\b(?:almost|nearly|partly|partially|hardly|least"
     r"|not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor|except|but|although|though|while|unlike"
     r"|distractor)\b|不|错|排除|没有|误",

@@ -17,7 +17,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import JsonObject
 from bestofn.verifiers.code_verifier.compiled_languages import NATIVE
 
@@ -100,7 +99,7 @@ def _absolute(expected: float) -> float:
     return min(TOLERANCE, abs(expected) * _LARGEST_SHARE)
 
 
-_FRACTION = regex(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?", re.ASCII)
+_FRACTION = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 def same_output(expected: str, printed: str) -> bool:

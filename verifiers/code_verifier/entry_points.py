@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from bestofn.builders.formats.entry_points import is_name
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import CodeTests
 
-_METHOD = regex(r"(?:new\s+)?Solution\(\)\.([A-Za-z_]\w*)")
+_METHOD = re.compile(r"(?:new\s+)?Solution\(\)\.([A-Za-z_]\w*)")
 _FORWARDED = {
     "python": "def {name}(*args, **kwargs):\n    return ({entry})(*args, **kwargs)",
     "javascript": "function {name}(...args) {{ return {entry}(...args); }}",

@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.sandbox.engines import engine_of
 from bestofn.verifiers.code_verifier.compiled_languages import SIGNS
 from bestofn.verifiers.code_verifier.fences import Block, code_blocks, visible_text
@@ -18,9 +17,11 @@ from bestofn.verifiers.code_verifier.helpers import definitions, with_helpers
 from bestofn.verifiers.code_verifier.javascript import as_script, is_typescript, without_types
 from bestofn.verifiers.code_verifier.syntax import identifiers
 
-_PROMPTS = {"python": regex(r"^(?:>>> ?|\.\.\. ?)"), "bash": regex(r"^\$ ")}
+_PROMPTS = {"python": re.compile(r"^(?:>>> ?|\.\.\. ?)"), "bash": re.compile(r"^\$ ")}
 
-_MAGIC = regex(r"^[!%]{1,2}(?:pip|conda|matplotlib|time|timeit|load_ext|capture)\b.*\n?", re.MULTILINE)  # of notebooks
+_MAGIC = re.compile(
+    r"^[!%]{1,2}(?:pip|conda|matplotlib|time|timeit|load_ext|capture)\b.*\n?", re.MULTILINE
+)  # of notebooks
 
 _SIGNS = {
     "python": r"^\s*(?:def |class |import |from \w[\w.]* import |print\(|if __name__|async def |@\w"
@@ -96,10 +97,12 @@ def _finished(found: Extraction, language: str, entry_point: str, tag: str = "")
     return replace(found, source=as_script(source, entry_point), typed=typed)
 
 
-_STARTS = regex(r"(?:\$ |> )?(?:sudo )?(?:chmod\b|\./\S|(?:bash|sh|source|\.|python3?|node) \S+\.(?:sh|py|m?js)\b)")
+_STARTS = re.compile(
+    r"(?:\$ |> )?(?:sudo )?(?:chmod\b|\./\S|(?:bash|sh|source|\.|python3?|node) \S+\.(?:sh|py|m?js)\b)"
+)
 
 
-_FED = regex(
+_FED = re.compile(
     r"^((?:\$ |> )?)(?:(?:echo|printf)(?: -\w+)* +(?:\$?'[^']*'|\"[^\"]*\"|[\w ]+)|cat \S+) *\|"
     r" *(?=\./\S|(?:bash|sh|python3?|node) \S+\.(?:sh|py|m?js)\b)",
     re.MULTILINE,
@@ -147,7 +150,7 @@ def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
     return (likely or marked or [len(blocks) - 1])[-1]
 
 
-_REJECTED = regex(
+_REJECTED = re.compile(
     r"\b(?:mistakes?|errors?|pitfalls?|wrong(?:ly)?|incorrect(?:ly)?|buggy|broken|bad|naive|slow\w*|brute[- ]force|"
     r"inefficient|not|don't|avoid|never|instead of|originals?|originally|time out|would fail|fails|old|previous(?:ly)?|"
     r"alternativ\w+|another (?:way|approach|version)|comparison|reference|optional\w*)\b",
@@ -170,7 +173,7 @@ def _is_counterexample(blocks: list[Block], chosen: int, language: str) -> bool:
     return any(not names or names & definitions(block.text, language) for block in earlier)
 
 
-_READS_INPUT = regex(r"\binput\(|\bstdin\b|\bopen\(0\)|\breadline\b|readFileSync\((?:0|['\"]/dev/stdin)")
+_READS_INPUT = re.compile(r"\binput\(|\bstdin\b|\bopen\(0\)|\breadline\b|readFileSync\((?:0|['\"]/dev/stdin)")
 
 
 def _is_whole(text: str, language: str) -> bool:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.sandbox.engines import engine_of
 from bestofn.verifiers.code_verifier.compiled_languages import TAGS
 
@@ -21,18 +20,22 @@ NAMES = {
 _BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
 
 # A model may write a line of 100,000 characters. So no pattern starts with ``.*``, and no run is tried in parts.
-_FENCE = regex(r"^(?P<indent>[ \t]*+)(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^`\n]*+)$")
+_FENCE = re.compile(r"^(?P<indent>[ \t]*+)(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^`\n]*+)$")
 _TAG = "|".join(sorted(map(re.escape, _BY_TAG), key=len, reverse=True))
-_INLINE_FENCE = regex(rf"(?<!`)(?P<marks>`{{3,}}+)[ \t]*+(?P<info>(?:{_TAG})\b[^`\n]*+)$", re.IGNORECASE)
-_ONE_LINE = regex(rf"(?<!`)(?P<marks>`{{3,}}+)(?P<info>(?:{_TAG})\b)[ \t]++(?P<code>[^`\n]++)(?P=marks)", re.IGNORECASE)
-_QUOTES = regex(r"\"{3}|'{3}")
-_CLOSING_END = regex(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
-_CODE_AFTER_TAG = regex(r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE)
-_TAGS = regex(r"<(code|answer|solution|program)\b[^<>]*+>", re.IGNORECASE)
-_THINKING = regex(r"<(think|thinking|reasoning)>", re.IGNORECASE)
+_INLINE_FENCE = re.compile(rf"(?<!`)(?P<marks>`{{3,}}+)[ \t]*+(?P<info>(?:{_TAG})\b[^`\n]*+)$", re.IGNORECASE)
+_ONE_LINE = re.compile(
+    rf"(?<!`)(?P<marks>`{{3,}}+)(?P<info>(?:{_TAG})\b)[ \t]++(?P<code>[^`\n]++)(?P=marks)", re.IGNORECASE
+)
+_QUOTES = re.compile(r"\"{3}|'{3}")
+_CLOSING_END = re.compile(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
+_CODE_AFTER_TAG = re.compile(
+    r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE
+)
+_TAGS = re.compile(r"<(code|answer|solution|program)\b[^<>]*+>", re.IGNORECASE)
+_THINKING = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
 _MOST_OPENINGS = 20  # thinking without an end mark: code blocks are searched before so many start marks
-_OPEN_THINKING = regex(r"^[ \t]*<(?:think|thinking|reasoning)>", re.MULTILINE | re.IGNORECASE)
-_STOP = regex(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\]")
+_OPEN_THINKING = re.compile(r"^[ \t]*<(?:think|thinking|reasoning)>", re.MULTILINE | re.IGNORECASE)
+_STOP = re.compile(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def _elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, str, i
     at, endless = 0, set[str]()
     while match := opening.search(text, at):
         name = match[1].lower()
-        close = None if name in endless else regex(f"</{name}>", re.IGNORECASE).search(text, match.end())
+        close = None if name in endless else re.compile(f"</{name}>", re.IGNORECASE).search(text, match.end())
         if close is None:
             endless.add(name)
             at = match.end()

@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
-
 _IMPORTS = (
     (
-        regex(r"^import\s+\*\s+as\s+([\w$]+)\s+from\s+(['\"][^'\"]+['\"]);?", re.MULTILINE),
+        re.compile(r"^import\s+\*\s+as\s+([\w$]+)\s+from\s+(['\"][^'\"]+['\"]);?", re.MULTILINE),
         r"const \1 = require(\2);",
     ),
-    (regex(r"^import\s+([\w$]+)\s+from\s+(['\"][^'\"]+['\"]);?", re.MULTILINE), r"const \1 = require(\2);"),
-    (regex(r"^import\s+(['\"][^'\"]+['\"]);?", re.MULTILINE), r"require(\1);"),
+    (re.compile(r"^import\s+([\w$]+)\s+from\s+(['\"][^'\"]+['\"]);?", re.MULTILINE), r"const \1 = require(\2);"),
+    (re.compile(r"^import\s+(['\"][^'\"]+['\"]);?", re.MULTILINE), r"require(\1);"),
 )
-_NAMED_IMPORT = regex(r"^import\s+(?:([\w$]+)\s*,\s*)?\{([^}]*)\}\s+from\s+(['\"][^'\"]+['\"]);?", re.MULTILINE)
-_EXPORT_LIST = regex(r"^export\s*\{[^}]*\}(?:\s*from\s*['\"][^'\"]+['\"])?;?[ \t]*$", re.MULTILINE)
-_EXPORT_NAME = regex(r"^export\s+default\s+[\w$]+;?[ \t]*$", re.MULTILINE)
-_EXPORT_NAMED = regex(
+_NAMED_IMPORT = re.compile(r"^import\s+(?:([\w$]+)\s*,\s*)?\{([^}]*)\}\s+from\s+(['\"][^'\"]+['\"]);?", re.MULTILINE)
+_EXPORT_LIST = re.compile(r"^export\s*\{[^}]*\}(?:\s*from\s*['\"][^'\"]+['\"])?;?[ \t]*$", re.MULTILINE)
+_EXPORT_NAME = re.compile(r"^export\s+default\s+[\w$]+;?[ \t]*$", re.MULTILINE)
+_EXPORT_NAMED = re.compile(
     r"^export\s+(?:default\s+)?(?=(?:async\s+)?function\b\s*\*?\s*[\w$]+|class\s+(?!extends\b)[\w$]+|const\b|let\b|var\b)",
     re.MULTILINE,
 )
-_EXPORT_VALUE = regex(r"^export\s+default\s+", re.MULTILINE)
-_EXPORTED_FUNCTION = regex(
+_EXPORT_VALUE = re.compile(r"^export\s+default\s+", re.MULTILINE)
+_EXPORTED_FUNCTION = re.compile(
     r"^module\.exports\s*=\s*(?=(?:async\s+)?(?:function\s*\*?\s*\(|\([^()\n]*\)\s*=>|[A-Za-z_$][\w$]*\s*=>))",
     re.MULTILINE,
 )
-_MODULE_ONLY = regex(r"^(?:import|export)\b", re.MULTILINE)
-_TOP_AWAIT = regex(r"^(?:(?:const|let|var) [^=\n]+= *)?await\b|\bimport\.meta\b", re.MULTILINE)
+_MODULE_ONLY = re.compile(r"^(?:import|export)\b", re.MULTILINE)
+_TOP_AWAIT = re.compile(r"^(?:(?:const|let|var) [^=\n]+= *)?await\b|\bimport\.meta\b", re.MULTILINE)
 
 
 def as_script(source: str, entry_point: str) -> str:
@@ -71,7 +69,7 @@ _LITERAL_TYPE = r"'[^']*'|\"[^\"]*\""
 _ONE_TYPE = rf"(?:{_TYPE}|\[[^\]]*\]|\{{[^{{}}]*\}}|{_LITERAL_TYPE})(?:\[\])*"
 _TYPES = rf"{_ONE_TYPE}(?:\s*[|&]\s*(?:{_TYPE}|{_LITERAL_TYPE}))*"
 _PRIMITIVE = r"(?:number|string|boolean|any|void|unknown|never|bigint)"
-_MARKS = regex(  # none of these is valid JavaScript
+_MARKS = re.compile(  # none of these is valid JavaScript
     r"^\s*(?:export\s+)?(?:interface\s+\w+[^\n]*\{|type\s+\w+(?:<[^>]*>)?\s*=|enum\s+\w+\s*\{)"
     r"|\(\s*(?:\.\.\.)?[\w$]+\??\s*:|\b(?:const|let|var)\s+[\w$]+\s*:|^\s*(?:private|public|protected|readonly)\s+[\w$]"
     rf"|\)\s*:\s*(?:{_PRIMITIVE}|[A-Z]\w*<[^;{{}}()]*>)(?:\[\])*\s*(?:\{{|=>)|\bas\s+(?:const|{_PRIMITIVE})\b",
@@ -80,7 +78,7 @@ _MARKS = regex(  # none of these is valid JavaScript
 _TYPESCRIPT_TAGS = ("typescript", "ts", "tsx")
 
 
-_QUOTED = regex(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL)
+_QUOTED = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", re.DOTALL)
 
 
 def is_typescript(source: str, tag: str) -> bool:
@@ -88,7 +86,7 @@ def is_typescript(source: str, tag: str) -> bool:
     return tag in _TYPESCRIPT_TAGS or bool(_MARKS.search(_QUOTED.sub("''", source)))
 
 
-_DECLARATIONS = regex(
+_DECLARATIONS = re.compile(
     r"^[ \t]*(?:export\s+)?(?:interface\s+[^{]*\{[^}]*\}|type\s+\w+(?:<[^>]*>)?\s*=[^;]*;|declare\s[^\n]*)[ \t]*\n?",
     re.MULTILINE,
 )

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import CodeTests, Query
 from bestofn.verifiers.code_verifier.syntax import Reading, identifiers
 
@@ -109,8 +108,8 @@ def _words(tests: CodeTests) -> set[str]:
     return identifiers(tests.entry_point).union(*(identifiers(str(case.get("source") or "")) for case in tests.cases))
 
 
-_HEADER = regex(r"^[ \t]*(?:async )?def \w+.*$", re.MULTILINE)
-_IMPORT = regex(r"^[ \t]*(?:from [\w.]+ )?import .*$", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*(?:async )?def \w+.*$", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from [\w.]+ )?import .*$", re.MULTILINE)
 
 
 def _names_in_headers(query: Query) -> set[str]:
@@ -138,7 +137,7 @@ def _calls_own_functions(source: str) -> bool:
     return any(counts[name] > 1 for name in _DEFINED.findall(source))
 
 
-_CALLED = regex(r"\b(\w++)\s*+\(")
+_CALLED = re.compile(r"\b(\w++)\s*+\(")
 
 
 def _statement(name: str, called: Iterable[str]) -> str:
@@ -147,8 +146,8 @@ def _statement(name: str, called: Iterable[str]) -> str:
     return _STATEMENTS[name]
 
 
-_DEFINED = regex(r"\bdef (\w+)")
-_FUTURE = regex(r"^from __future__ import (?:\([^)]*\)|[^\n(;]*)$\n?", re.MULTILINE)
+_DEFINED = re.compile(r"\bdef (\w+)")
+_FUTURE = re.compile(r"^from __future__ import (?:\([^)]*\)|[^\n(;]*)$\n?", re.MULTILINE)
 
 
 def put_before(prefix: str, source: str) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
 from bestofn.sandbox.engines import engine_of
@@ -62,10 +61,10 @@ def _compared(
     return tally_of(verdicts, len(cases), execution)
 
 
-_NO_SQL = regex(
+_NO_SQL = re.compile(
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]", re.DOTALL
 )  # matches comments, string literals and quoted names
-_INNERMOST = regex(r"\([^()]*\)")
+_INNERMOST = re.compile(r"\([^()]*\)")
 
 
 def _is_ordered(query: str) -> bool:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.languages.go import missing_modules
@@ -120,7 +119,7 @@ def _required(source: str) -> set[str]:
     return {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in packages}
 
 
-_NOT_FOUND = regex(r"(?<![\w.-])([\w.-]+): (?:command )?not found")  # each word is tried once, from its beginning
+_NOT_FOUND = re.compile(r"(?<![\w.-])([\w.-]+): (?:command )?not found")  # each word is tried once, from its beginning
 
 
 def _commands(need: Need) -> set[str]:
@@ -128,9 +127,9 @@ def _commands(need: Need) -> set[str]:
     return {name for name in reported if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", need.source + need.tests)}
 
 
-_JAVA_IMPORT = regex(r"^\s*import\s+(?:static\s+)?([\w.]+?)(?:\.\*)?\s*;", re.MULTILINE)
+_JAVA_IMPORT = re.compile(r"^\s*import\s+(?:static\s+)?([\w.]+?)(?:\.\*)?\s*;", re.MULTILINE)
 _JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "org.w3c.dom", "org.xml.sax", "org.ietf.jgss", "netscape.")
-_CPP_INCLUDE = regex(r"^\s*#\s*include\s*<([\w./+-]+)>", re.MULTILINE)
+_CPP_INCLUDE = re.compile(r"^\s*#\s*include\s*<([\w./+-]+)>", re.MULTILINE)
 
 
 def _rust_crates(need: Need) -> set[str]:

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.sandbox.inside import names
 
 MAX_CHARS = 16_000  # longer programs are not parsed here, because hostile ones would block the event loop
@@ -81,8 +80,8 @@ def identifiers(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z_]\w*", text))
 
 
-_DYNAMIC_IMPORT = regex(r"(?:__import__|import_module)\(\s*[\"']([A-Za-z_]\w*)")
-_IMPORT_LINE = regex(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w., \t]*)", re.MULTILINE)
+_DYNAMIC_IMPORT = re.compile(r"(?:__import__|import_module)\(\s*[\"']([A-Za-z_]\w*)")
+_IMPORT_LINE = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w., \t]*)", re.MULTILINE)
 
 
 def imported_modules(source: str) -> set[str]:

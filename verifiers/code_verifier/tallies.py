@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.records import Execution, JsonObject
 
 _ERRORS = 64 << 10  # maximum number of characters of standard error, over all runs of a program
-_NO_MESSAGE = regex(r"note: run with|\s+at \S|\s+\.{3} \d+ more")
+_NO_MESSAGE = re.compile(r"note: run with|\s+at \S|\s+\.{3} \d+ more")
 _SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an explanation
 
 

@@ -17,7 +17,6 @@ from typing import ParamSpec, TypeVar, cast
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.formats.entry_points import entry_point_problem
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Candidate, CodeTests, Language, Limits, Program, Query, Verdict
@@ -224,7 +223,7 @@ def _source_of(tests: CodeTests) -> str:
     return "\n".join(str(case.get("source") or "") for case in tests.cases)
 
 
-_ASSERTION = regex(
+_ASSERTION = re.compile(
     r"assert|raise|throw|check|\[\[|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)|\bErr\("
     r"|\bint main\b(?s:.*)\breturn (?!0;)"
 )

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 
 MOST_CHARACTERS = 2_000  # maximum length of the examined text after a phrase
-_PHRASE = regex(
+_PHRASE = re.compile(
     r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
     r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
     r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # ignoring case only after the first letter makes the search faster
 )
-_COMMENT = regex(
+_COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
     r"the form|not (?:correct|among|one of))\b",
     re.IGNORECASE,
 )
 _COMMENTS = ("correct", "incorrect", "right", "wrong", "verified")
-_HYPOTHETICAL = regex(
+_HYPOTHETICAL = re.compile(
     r"\b(?:if|unless|suppose|supposing|imagine|had|were|common|commonly|might|could|may|think|thinks|thinking"
     r"|believe|believes|some|someone|somebody|many|people|students?|others|one might|tempt\w*|mistakenly|wrongly"
     r"|without|for (?:example|instance))\b",
     re.IGNORECASE,
 )
-_SENTENCE_START = regex(r"[.!?:]\s+(?=[A-Z])|\n")
-_HASHES = regex(r"^[^\S\n]*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
-_LETTER_LINE = regex(r"^[^\S\n]*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
-_DISPLAY = regex(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
-_VALUE = regex(r"[\s*:]*(?:\$[^$\n]{1,300}\$|\\\([^\n]{1,300}?\\\)|-?\d[\d.,/]*\d|-?\d|[^\s.,;!?\"”]+)")
-_CONTRAST = regex(r"(?<=[\w$})%.])[;,]\s+(?=(?:however|but|although|though|whereas|unless)\b)", re.IGNORECASE)
-SENTENCE_END = regex(
+_SENTENCE_START = re.compile(r"[.!?:]\s+(?=[A-Z])|\n")
+_HASHES = re.compile(r"^[^\S\n]*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
+_LETTER_LINE = re.compile(r"^[^\S\n]*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
+_DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
+_VALUE = re.compile(r"[\s*:]*(?:\$[^$\n]{1,300}\$|\\\([^\n]{1,300}?\\\)|-?\d[\d.,/]*\d|-?\d|[^\s.,;!?\"”]+)")
+_CONTRAST = re.compile(r"(?<=[\w$})%.])[;,]\s+(?=(?:however|but|although|though|whereas|unless)\b)", re.IGNORECASE)
+SENTENCE_END = re.compile(
     r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
 )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.brackets import Brackets
 from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH
 from bestofn.verifiers.math_verifier.derivatives import derivative
@@ -21,7 +20,7 @@ _WRAPPERS = frozenset(
     {"\\overrightarrow", "\\vec", "\\mathbf", "\\bar", "\\hat", "\\widehat", "\\tilde", "\\underline"}
 )
 _UNSUPPORTED = frozenset({"\\int", "\\sum", "\\prod", "\\lim", "\\iint", "\\oint", "\\nabla", "\\sup", "\\inf"})
-_SPACES = regex(r"\s+")
+_SPACES = re.compile(r"\s+")
 
 
 class Atoms(Brackets):

@@ -7,25 +7,24 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import hinted_regex, regex
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.math_verifier.announced import announced, is_hypothetical
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 from bestofn.verifiers.math_verifier.groups import group
 
-BOX = regex(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
+BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 MOST_BETWEEN = 80  # characters between two boxes of one list
-_LAYOUT = regex(
+_LAYOUT = re.compile(
     r"\$|\\[()\[\],;! ]|\\q?quad\b|\\\\|&"
     r"|(?:^|\n)\s*(?:[-*•]|\(?[0-9a-z][.)])(?=\s)"  # the mark of a list item
     r"|[A-Za-z](?:_\{?\w+\}?|\([a-z]\))?\s*=\s*(?=\s|\$|\\|$)"  # a name before a box
 )
-_CONNECTED = regex(r"(?:[\s,;]|\\(?:text|mbox)\{\s*(?:and|or)\s*\}|\band\b|\bor\b)*")
-_PARTS_COMPANY = regex(
+_CONNECTED = re.compile(r"(?:[\s,;]|\\(?:text|mbox)\{\s*(?:and|or)\s*\}|\band\b|\bor\b)*")
+_PARTS_COMPANY = re.compile(
     r"\n\s*\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
 )
-_NAME = regex(r"([A-Za-z](?:_\{?\w+\}?)?)\s*=\s*$")
-_CORRECTION = hinted_regex(
+_NAME = re.compile(r"([A-Za-z](?:_\{?\w+\}?)?)\s*=\s*$")
+_CORRECTION = re.compile(
     r"\b(?:wait|actually|correction|corrected|sorry|apologi[sz]e\w*|apologies|oops|hmm|hold on|on second thought"
     r"|miscalculated|misread|recheck\w*|recalculat\w*|revis(?:e|ed|ing)|instead|rather"
     r"|(?:my|I made an?|there (?:is|was) an?) (?:\w+ )?(?:mistake|error)|I was (?:wrong|mistaken)"
@@ -33,7 +32,7 @@ _CORRECTION = hinted_regex(
     r"|let me (?:re|double|fix|correct)[\w-]*)\b",
     re.IGNORECASE,
 )
-_SENTENCE = regex(r"(?<=[.!?:])\s+(?=[A-Z])|\n")
+_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z])|\n")
 
 Box = tuple[int, int, str]  # start, end and content
 

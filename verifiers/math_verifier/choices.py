@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
-
-_LETTER = regex(
+_LETTER = re.compile(
     r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*[\[(]?\s*([A-Ja-j])\s*[\])]?\s*\}*\s*[.):]?\s*$"
 )
-_LEADING = regex(
+_LEADING = re.compile(
     r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*(?:option|choice|answer"
     r"|alternative)?\s*(?:is\s+)?"
     r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|(?-i:([A-J]))(?=\s*(?:$|\\|\}|[-–]\s|,|\s(?:because|since)\b)))",
     re.IGNORECASE,
 )
-_TRAILING = regex(r"\b(?i:(?:option|choice|answer|alternative)(?: is)?)\s*:?\s*\(?\s*([A-J])\s*\)?(?=[\s.,;:})]|$)")
-_BRACKETED = regex(r"\(\s*([A-J])\s*\)")
-_SEVERAL = regex(r"^\s*\(?[A-J]\)?\s*(?:,|and|or|&)\s*\(?[A-J]\)?\s*(?:,|and|or|&|$|\.)")
-_LIST = regex(r"\(?[A-J]\)?(?:\s*(?:,|;|&|\band\b|,\s*and\b)\s*\(?[A-J]\)?)+\.?")
-_RUN = regex(r"[A-J]{2,5}")
-_OPTION = regex(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?:\\ |~)?")
+_TRAILING = re.compile(
+    r"\b(?i:(?:option|choice|answer|alternative)(?: is)?)\s*:?\s*\(?\s*([A-J])\s*\)?(?=[\s.,;:})]|$)"
+)
+_BRACKETED = re.compile(r"\(\s*([A-J])\s*\)")
+_SEVERAL = re.compile(r"^\s*\(?[A-J]\)?\s*(?:,|and|or|&)\s*\(?[A-J]\)?\s*(?:,|and|or|&|$|\.)")
+_LIST = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|&|\band\b|,\s*and\b)\s*\(?[A-J]\)?)+\.?")
+_RUN = re.compile(r"[A-J]{2,5}")
+_OPTION = re.compile(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?:\\ |~)?")
 
 
 def letter(text: str) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.math_verifier.announced import SENTENCE_END
 from bestofn.verifiers.math_verifier.answer import Answer
@@ -14,38 +13,38 @@ CUT_OFF = 1_000  # if a text is cut off, the reference is searched in so many ch
 MOST_BEFORE = 3  # the last sentence and the two before it
 MOST_WORDS = 4  # a text with fewer words and no mark of its end is not cut off
 SHORT = 200  # maximum length, in characters, of a text that is the answer as a whole
-_BOLD = regex(r"\*\*([^*\n]{1,200})\*\*")
-_BARE = regex(r"[\s*$]*-?[\d.,/]+[\s*$.]*")  # a first line that is only a number
-_UNFINISHED = regex(
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_BARE = re.compile(r"[\s*$]*-?[\d.,/]+[\s*$.]*")  # a first line that is only a number
+_UNFINISHED = re.compile(
     r"(?:[=+*/,(\\&^_{<]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per|that|have|when))\s*$",
     re.IGNORECASE,
 )
-_NUMBER = regex(r"(?:\\[A-Za-z]{1,20}\{)?(?:\d[\d.,/]*\d|\d)\}?")
+_NUMBER = re.compile(r"(?:\\[A-Za-z]{1,20}\{)?(?:\d[\d.,/]*\d|\d)\}?")
 _MARKS = " .!?*"
 _PAIRS = (("\\begin{", "\\end{"), ("\\[", "\\]"), ("\\(", "\\)"))
-_CONTENT = regex(r"^(?!\\(?:begin|end)\{\w+\*?\}$).*\w", re.DOTALL)
-_PLEASANTRY = regex(
+_CONTENT = re.compile(r"^(?!\\(?:begin|end)\{\w+\*?\}$).*\w", re.DOTALL)
+_PLEASANTRY = re.compile(
     r"\s*(?:let me know|(?:i )?hope (?:this|that|it)|feel free|please (?:let|feel)|if you (?:have|need|would"
     r"|want)|happy to"
     r"|is there anything|good luck|thank|you're welcome|would you like|do you (?:want|need|have))\b",
     re.IGNORECASE,
 )
-_SELF = regex(r"\b(?:I|me|my|myself|mine|I'm|I've|I'd|I'll)\b")
-_CONCLUDES = regex(
+_SELF = re.compile(r"\b(?:I|me|my|myself|mine|I'm|I've|I'd|I'll)\b")
+_CONCLUDES = re.compile(
     r"\b(?:get|gets|got|find|found|obtain\w*|conclude\w*|comput\w+|calculat\w+|determin\w+|answers?|solutions?|totals?|results?"
     r"|deduce\w*|arrive|have|see|there (?:is|are))\b",
     re.IGNORECASE,
 )
-_OWN_CERTAINTY = regex(
+_OWN_CERTAINTY = re.compile(
     r"\b(?:probability|confidence|certainty|accuracy|certain|confident|sure)\b(?=.*\d\s*\.?\d*\s*(?:\\?%|percent))"
     r"|\d\s*(?:\\?%|percent)\s+(?:certain|confident|sure|confidence|certainty)\b",
     re.IGNORECASE,
 )
-_OWN_WORK = regex(
+_OWN_WORK = re.compile(
     r"\b(?:comput|calculat|process|complet|analy[sz]|determin|solv|perform|execut|deriv|evaluat|respon[ds])\w*\b", re.I
 )
-_DURATION = regex(r"\d\s*(?:milli|micro|nano)?seconds?\b|\d\s*ms\b", re.IGNORECASE)
-_OWN_RESULT = regex(
+_DURATION = re.compile(r"\d\s*(?:milli|micro|nano)?seconds?\b|\d\s*ms\b", re.IGNORECASE)
+_OWN_RESULT = re.compile(
     r"\b(?:this|the|that) (?:result|answer|calculation|solution|conclusion|computation|analysis)\b", re.I
 )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, head
 
 CONDITIONS = frozenset({"!=", "in", "<", "<=", ">", ">=", "chain"})
-_CONDITION = regex(
+_CONDITION = re.compile(
     r"[\s,.;:(\[]*(?:where|which|whenever|when|provided|assuming|given|such that|since|because|as long as|so that"
     r"|in which|except|excluding|unless|\\forall|if(?=\s+\$?-?\\?[A-Za-z|])"
     r"|(?:for|with)\s+(?:all|any|every|each|some|integers?|real|positive|negative|natural|non-?\w+|arbitrary"
@@ -17,7 +16,7 @@ _CONDITION = regex(
     r"|(?:for|with|and)\s+\\?[A-Za-z](?:_\w)?\s*(?:\\(?:in|ne|neq|le|ge|leq|geq)\b|[<>=]|(?:is|are|an?)\b|,\s*[a-z]\b))",
     re.IGNORECASE,
 )
-_ALTERNATIVE = regex(
+_ALTERNATIVE = re.compile(
     r"\b(?:otherwise|else)\b|(?:\band\b|\bor\b|[,;])\s*[-$\\({]*[\dA-Za-z][^,;]{0,40}\b(?:if|for|when)\b", re.IGNORECASE
 )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import hinted_regex, regex
-
 _NAMES = {
     "dollar": r"\\\$|\bUSD\b|\bdollars?\b",
     "euro": r"€|\bEUR\b|\beuros?\b|\\euro\b",
@@ -15,9 +13,9 @@ _NAMES = {
     "franc": r"\bCHF\b|\bfrancs?\b",
     "peso": r"\bMXN\b|\bpesos?\b",
 }
-_CURRENCIES = [(name, regex(pattern, re.IGNORECASE)) for name, pattern in _NAMES.items()]
-_BARE_DOLLARS = regex(r"\s*\$\s*\d[\d,.]*\s*")
-_HINT = hinted_regex(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|yen|rupee|franc|peso|pounds|Rs", re.IGNORECASE)
+_CURRENCIES = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _NAMES.items()]
+_BARE_DOLLARS = re.compile(r"\s*\$\s*\d[\d,.]*\s*")
+_HINT = re.compile(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|yen|rupee|franc|peso|pounds|Rs", re.IGNORECASE)
 
 
 def currencies(text: str) -> frozenset[str]:

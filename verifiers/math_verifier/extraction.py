@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.announced import announced, announces, hashed, labelled
 from bestofn.verifiers.math_verifier.answer import Answer
 from bestofn.verifiers.math_verifier.boxes import BOX, boxed
@@ -19,7 +18,7 @@ from bestofn.verifiers.math_verifier.structured import JSON_KEY, structured
 from bestofn.verifiers.math_verifier.thinking import visible
 
 MAX_LENGTH = 200_000
-_NEXT_PROBLEM = regex(
+_NEXT_PROBLEM = re.compile(
     r"\n[^\S\n]*(?:#+[^\S\n]*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q"
     r"|Input|User|Human)(?:[^\S\n]*\d+)?(?:\*\*)?[^\S\n]*:",
     re.IGNORECASE,
@@ -54,7 +53,7 @@ def _answers(text: str) -> bool:
     return bool(BOX.search(text) or JSON_KEY.search(text)) or announces(text)
 
 
-_TAG = regex(r"<(answer|final_answer|solution)>|\[(ANSWER)\]", re.IGNORECASE)
+_TAG = re.compile(r"<(answer|final_answer|solution)>|\[(ANSWER)\]", re.IGNORECASE)
 
 
 def _tagged(text: str) -> Answer | None:

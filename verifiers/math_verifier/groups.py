@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from bestofn.builders.formats.lazy_regex import regex
-
-_MARK = regex(r"[{}]|\\.", re.DOTALL)  # a character after a backslash is no brace
+_MARK = re.compile(r"[{}]|\\.", re.DOTALL)  # a character after a backslash is no brace
 
 
 class Group(NamedTuple):

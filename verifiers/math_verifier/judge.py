@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.confidence import GUESSED, Outcome, confidence
 from bestofn.verifiers.math_verifier.equivalence import compare
 from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
@@ -28,7 +27,7 @@ from bestofn.verifiers.math_verifier.worded import worded
 from bestofn.verifiers.math_verifier.words import is_blank
 from bestofn.verifiers.math_verifier.words import special as special_answer
 
-_INTEGER = regex(r"-?\d{1,18}", re.ASCII)
+_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,8 @@ MOST_DIGITS = 1_000
 _BLANK = " \t\r\n$"
 MARKED = frozenset({"structured", "tagged", "boxed"})  # extraction methods that found a place for the answer
 SHOWN = 200  # maximum number of characters in a finding, for an answer that is not compared
-_ROUNDED = regex(r"\b(?:rounded|approximately|approx|about|roughly)\b", re.IGNORECASE)
-_ENDLESS = regex(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
+_ROUNDED = re.compile(r"\b(?:rounded|approximately|approx|about|roughly)\b", re.IGNORECASE)
+_ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
 _WORDED_KINDS = frozenset({"choice", "truth value", "time", "date"})
 
 

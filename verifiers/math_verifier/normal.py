@@ -6,7 +6,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.notations import conventional
 
 _CHARACTERS = {
@@ -24,14 +23,14 @@ _CHARACTERS = {
     "→": "\\to ", "∑": "\\sum ", "∫": "\\int ", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "∣": "|", "￥": "¥", "％": "%", "，": ",", "：": ":", "（": "(", "）": ")",
 }  # fmt: skip
-_PRIME_POWER = regex(r"\^\s*(?:\{\s*(?:\\prime\s*)+\}|\\prime(?![A-Za-z]))")
-_PRIMES = regex("'{1,3}")
+_PRIME_POWER = re.compile(r"\^\s*(?:\{\s*(?:\\prime\s*)+\}|\\prime(?![A-Za-z]))")
+_PRIMES = re.compile("'{1,3}")
 _TRANSLATE = str.maketrans(_CHARACTERS)
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
-_RAISED = regex(f"[{''.join(_SUPERSCRIPTS)}]+")
-_LOWERED = regex(f"[{''.join(_SUBSCRIPTS)}]+")
-_VULGAR = regex(r"(\d?)\s*([¼½¾⅐-⅞])")
+_RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
+_LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
+_VULGAR = re.compile(r"(\d?)\s*([¼½¾⅐-⅞])")
 
 _DROPPED = (
     "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle "
@@ -48,20 +47,20 @@ _SPELLINGS = {f"\\{name}": " " for name in _DROPPED.split()} | {
     "\\vert": "|", "\\mid": "|", "\\degree": "^\\circ ",
 }  # fmt: skip
 _MONEY = "\0"  # stands in for an escaped dollar sign during normalisation
-_COMMAND = regex(r"\\[A-Za-z]+")
-_GLUED = regex(r"\\(q?quad)(?=[A-Za-z])")
-_SPACES = regex(r"(?<!\\)\\[!,:;> ]|\\(?:hspace|phantom|label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\$")
-_DEGREES = regex(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])")
-_DOUBLED = regex(r"\\\\(?=[A-Za-z{}$%])")  # backslashes that JSON or a prompt has doubled
-_THOUSANDS = regex(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
-_SPACED = regex(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
-_CHAT = regex(
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_GLUED = re.compile(r"\\(q?quad)(?=[A-Za-z])")
+_SPACES = re.compile(r"(?<!\\)\\[!,:;> ]|\\(?:hspace|phantom|label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\$")
+_DEGREES = re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])")
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z{}$%])")  # backslashes that JSON or a prompt has doubled
+_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
+_SPACED = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
+_CHAT = re.compile(
     r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep|(?:begin|end)_of_(?:thought|solution))\|?>"
 )
-_HTML = regex(r"<(sub|sup)>([^<>]{1,40})</\1>")
-_BRACED_WORD = regex(r"(?<=\d)\s*\{([a-z]{3,})\}")
-_TIMES_TEN = regex(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
-_EMPHASIS = regex(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+|(?<!\S)\*(?=\S)")
+_HTML = re.compile(r"<(sub|sup)>([^<>]{1,40})</\1>")
+_BRACED_WORD = re.compile(r"(?<=\d)\s*\{([a-z]{3,})\}")
+_TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
+_EMPHASIS = re.compile(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+|(?<!\S)\*(?=\S)")
 
 
 @lru_cache(maxsize=4096)

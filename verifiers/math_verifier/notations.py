@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.groups import group
 
-_COLOUR = regex(r"\\(?:text)?color\s*\{[A-Za-z!\d]*\}")
-_VECTOR = regex(r"\\(?:mathbf|boldsymbol|bm|vec|hat)\s*\{\s*(?:\\[ij]math|([A-Za-z]))\s*\}")
-_COUNTED = regex(r"(?:\{\s*\})?\s*(?:[_^]\s*\{?|\{)\s*(\d+)\s*\}?\s*([CP])\s*_\s*\{?\s*(\d+)\s*\}?")
-_BUILDER = regex(
+_COLOUR = re.compile(r"\\(?:text)?color\s*\{[A-Za-z!\d]*\}")
+_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat)\s*\{\s*(?:\\[ij]math|([A-Za-z]))\s*\}")
+_COUNTED = re.compile(r"(?:\{\s*\})?\s*(?:[_^]\s*\{?|\{)\s*(\d+)\s*\}?\s*([CP])\s*_\s*\{?\s*(\d+)\s*\}?")
+_BUILDER = re.compile(
     r"^(?:[A-Za-z]\s*\\in\s*)?\\\{\s*([A-Za-z])\s*(?:\\in\s*(?:\\mathbb\s*\{?\s*R\s*\}?|R))?\s*"
     r"(?:\||:|\\colon|\\text\s*\{\s*such that\s*\})\s*(.+)\\\}$",
     re.DOTALL,
 )
-_PART_BUILDER = regex(
+_PART_BUILDER = re.compile(
     r"\\\{\s*([A-Za-z])\s*(?:\\in\s*(?:\\mathbb\s*\{?\s*R\s*\}?|R))?\s*(?:\||:|\\colon)\s*([^|{}]*(?:\{[^{}]*\}[^|{}]*)*)\\\}"
 )
-_DIFFERENCE = regex(r"(\\\}|[)\]])\s*-\s*(\\\{)")
-_CHOSEN = regex(r"(?<![A-Za-z\\])([CAP])_(?:\{(\d{1,3})\}|(\d))\^(?:\{(\d{1,3})\}|(\d))(?![\d{])")
-_EXPONENTIAL = regex(r"(?<![A-Za-z\\])([A-Z])e(?=\^)")
-_PROGRESSION = regex(
+_DIFFERENCE = re.compile(r"(\\\}|[)\]])\s*-\s*(\\\{)")
+_CHOSEN = re.compile(r"(?<![A-Za-z\\])([CAP])_(?:\{(\d{1,3})\}|(\d))\^(?:\{(\d{1,3})\}|(\d))(?![\d{])")
+_EXPONENTIAL = re.compile(r"(?<![A-Za-z\\])([A-Z])e(?=\^)")
+_PROGRESSION = re.compile(
     r"(?<![\w.])(-?\d{1,6}),\s*(-?\d{1,6}),\s*(?:(-?\d{1,6}),\s*)?(?:\\[lc]?dots|\.\.\.),?\s*(-?\d{1,6})(?![\w.])"
 )
-_OUTWARD = regex(r"([\[\]])([^\[\]()]*[,;][^\[\]()]*)([\[\]])")
-_EUROPEAN = regex(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d+(?![\d.,]*\d)|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)")
-_APOSTROPHES = regex(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?!\d)")
+_OUTWARD = re.compile(r"([\[\]])([^\[\]()]*[,;][^\[\]()]*)([\[\]])")
+_EUROPEAN = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d+(?![\d.,]*\d)|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)"
+)
+_APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?!\d)")
 
 
-_WRAPPED = regex(r"\\(?:mathbf|mathrm|text|textbf|mathit|mathsf|textrm|mbox)\s*(?=\{)")
-_NEGATIVE = regex(r"\b(?:negative|minus)\s+(?=\\?\$?\s?\d)", re.IGNORECASE)
-_SHARE = regex(r"(\d{1,9}) (?:out of|in every|in) (\d{1,9})")
-_TO = regex(r"(\d+(?:\.\d+)?)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(\d+(?:\.\d+)?)")
+_WRAPPED = re.compile(r"\\(?:mathbf|mathrm|text|textbf|mathit|mathsf|textrm|mbox)\s*(?=\{)")
+_NEGATIVE = re.compile(r"\b(?:negative|minus)\s+(?=\\?\$?\s?\d)", re.IGNORECASE)
+_SHARE = re.compile(r"(\d{1,9}) (?:out of|in every|in) (\d{1,9})")
+_TO = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(\d+(?:\.\d+)?)")
 
 
 def conventional(text: str) -> str:

@@ -11,20 +11,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.nodes import Node, Text
 from bestofn.verifiers.math_verifier.reading import read
 from bestofn.verifiers.math_verifier.sentences import stated
 
 SHORT = 20  # an answer of at most so many characters is not a sentence with several values
 LONGEST = 400
-_PREFIX = regex(r"^0[bxo](?=[0-9A-Fa-f])")
-_DOZENS = regex(r"(?<![\d.,])(\d{1,6})(?:\s|~|\\[ ,;]|\\(?:text|mathrm|mbox)\s*\{|\{)*\s*dozens?\b", re.IGNORECASE)
-_DASH = regex(r"(?<=[A-Za-z:*])\s+[-–—]\s+(?=\\?\$?\d)")
-_GROUPED = regex(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+)(?!\d|\.\d)")
-_DECIMAL_COMMA = regex(r"(?<=\d),(?=\d)")
-_IMAGINARY = regex(r"j\b")
-_LOG = regex(r"\\?\blog(?:_\{?10\}?|(?!_))(?![A-Za-z])")
+_PREFIX = re.compile(r"^0[bxo](?=[0-9A-Fa-f])")
+_DOZENS = re.compile(r"(?<![\d.,])(\d{1,6})(?:\s|~|\\[ ,;]|\\(?:text|mathrm|mbox)\s*\{|\{)*\s*dozens?\b", re.IGNORECASE)
+_DASH = re.compile(r"(?<=[A-Za-z:*])\s+[-–—]\s+(?=\\?\$?\d)")
+_GROUPED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+)(?!\d|\.\d)")
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_IMAGINARY = re.compile(r"j\b")
+_LOG = re.compile(r"\\?\blog(?:_\{?10\}?|(?!_))(?![A-Za-z])")
 
 
 def other_readings(text: str) -> Iterator[Node]:

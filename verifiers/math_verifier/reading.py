@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier import units
 from bestofn.verifiers.math_verifier.conditions import is_condition
 from bestofn.verifiers.math_verifier.literals import Unsupported, number
@@ -15,19 +14,19 @@ from bestofn.verifiers.math_verifier.syntax import parse
 from bestofn.verifiers.math_verifier.tokens import TEXT_COMMANDS
 
 MAX_LENGTH = 10_000
-_PLAIN = regex(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")
-_WHOLE_TEXT = regex(r"^\\(?:text|mbox|textbf|mathrm|mathbf|textrm|texttt|emph|textit|boxed|fbox)\s*\{([^{}]*)\}$")
-_REMARK = regex(
+_PLAIN = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")
+_WHOLE_TEXT = re.compile(r"^\\(?:text|mbox|textbf|mathrm|mathbf|textrm|texttt|emph|textit|boxed|fbox)\s*\{([^{}]*)\}$")
+_REMARK = re.compile(
     r"^[(\[]\s*(?:rounded|approx|to |in |since|because|i\.e|or |where|which|about|per |as |the |for |an? |using|if )",
     re.IGNORECASE,
 )
-_NUMERAL = regex(r"^([0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*)_\{?(\d+)\}?$")
-_CODE = regex(
+_NUMERAL = re.compile(r"^([0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*)_\{?(\d+)\}?$")
+_CODE = re.compile(
     r"(?:str|int|float|print|eval|Rational|Fraction|simplify)\((.{1,2000})\)|\((.{1,2000})\)\.(?:toString"
     r"|toFixed)\(\d*\)"
 )
 _SCALE = {"hundred": 2, "thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
-_CURRENCY = regex(
+_CURRENCY = re.compile(
     r"^(-?)(?:(?:US|C|CA|A|AU|HK|S|NZ|R)\\?\$|USD|EUR|GBP|CHF|CAD|AUD|INR|JPY|CNY|SGD|Rs\.?|RM|R(?=\d))\s*(?=[-\d(])",
     re.IGNORECASE,
 )
@@ -100,22 +99,22 @@ def _plain(text: str) -> Number:
     return number(text)
 
 
-_REALS = regex(r"^(?:all|any|the set of(?: all)?) real numbers?(?: [a-z])?$", re.IGNORECASE)
-_EXCEPT = regex(
+_REALS = re.compile(r"^(?:all|any|the set of(?: all)?) real numbers?(?: [a-z])?$", re.IGNORECASE)
+_EXCEPT = re.compile(
     r"^all real numbers?(?: [a-z])?\s+(?:except|other than|excluding|but)(?:\s+for)?\s+(?:\$?[a-z]\s*=\s*)?([^,]+)$",
     re.IGNORECASE,
 )
-_MEASURED = regex(
+_MEASURED = re.compile(
     r"([-+]?\s*(?:\d[\d,]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|x"
     r"|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"
     r"\s+([A-Za-zµ°\\][\w µ°/*^{}.()\\+-]*)"
 )
-_MORE_NUMBERS = regex(r"^\\(?:times|cdot)|\s\d")
-_SUFFIXED = regex(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)\s?(?:€|£|¥|₤|₹|\\?\$)(?=\s|$|[.,;])")
-_SAID = regex(r"\\(?:text|mathrm|mbox|textrm)\s*\{\s*([^{}]*)\}")
-_OR = regex(r"\s+(?:or|i\.e\.,?|that is,?)\s+|\s+\((?=\d)")
-_PARTS = regex(r"(\d+(?:\.\d+)?)\s*([A-Za-z]{2,}|['\"])")
-_COMPOUND = regex(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+)?|$)){2,4}")
+_MORE_NUMBERS = re.compile(r"^\\(?:times|cdot)|\s\d")
+_SUFFIXED = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)\s?(?:€|£|¥|₤|₹|\\?\$)(?=\s|$|[.,;])")
+_SAID = re.compile(r"\\(?:text|mathrm|mbox|textrm)\s*\{\s*([^{}]*)\}")
+_OR = re.compile(r"\s+(?:or|i\.e\.,?|that is,?)\s+|\s+\((?=\d)")
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]{2,}|['\"])")
+_COMPOUND = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+)?|$)){2,4}")
 
 
 def with_tail(node: Node, tail: str, text: str) -> Node:

@@ -10,7 +10,6 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier import words
 from bestofn.verifiers.math_verifier.equivalence import compare
 from bestofn.verifiers.math_verifier.forms import Form, form, is_value
@@ -84,11 +83,11 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
 
 
 _LABEL = r"\s*(?:\\text\s*\{\s*)?[A-Za-z][A-Za-z ]{1,40}\d{0,2}\s*:\s*\}?\s*"
-_LABELS = regex(rf"(?:^|[,;]|\.\s|\band\b){_LABEL}")
-_ADVERB = regex(
+_LABELS = re.compile(rf"(?:^|[,;]|\.\s|\band\b){_LABEL}")
+_ADVERB = re.compile(
     r"^(?:\\text\s*\{\s*)?(?:only|exactly|just|precisely|simply|(all))\b\s*\}?\s*(?=[\w$\\(-])", re.IGNORECASE
 )
-_RELATION = regex(r"[<>]|\\(?:le|ge|ne|in)(?![A-Za-z])")
+_RELATION = re.compile(r"[<>]|\\(?:le|ge|ne|in)(?![A-Za-z])")
 
 
 def _unlabelled(text: str) -> str | None:
@@ -144,14 +143,14 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     return noted(match, "stated in words"), node
 
 
-_DIGIT = regex(r"\d")
-_BOUND = regex(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
-_LIMITED = regex(
+_DIGIT = re.compile(r"\d")
+_BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
+_LIMITED = re.compile(
     r"(?:\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to"
     r"|not|never|anything but)|n't(?: be)?)\s+[\\$£€]*-?\d",
     re.I,
 )
-_DENIED = regex(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
+_DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 
 def _short_text(gold: Text, given: Text, terms: Terms) -> Reading | None:
@@ -182,9 +181,9 @@ def offered(problem: str) -> frozenset[str]:
     return frozenset(words_offered)
 
 
-_QUOTED = regex(r"[\"“]([A-Za-z]{2,20})[.,]?[\"”]")
-_ALTERNATIVES = regex(r"\b[A-Za-z]{2,20}, (?:[A-Za-z]{2,20}, )?or [A-Za-z]{2,20}\b")
-_NEGATION = regex(r"\b(?:not|no|never|neither|nor|or|isn|doesn|cannot|t)\b")
+_QUOTED = re.compile(r"[\"“]([A-Za-z]{2,20})[.,]?[\"”]")
+_ALTERNATIVES = re.compile(r"\b[A-Za-z]{2,20}, (?:[A-Za-z]{2,20}, )?or [A-Za-z]{2,20}\b")
+_NEGATION = re.compile(r"\b(?:not|no|never|neither|nor|or|isn|doesn|cannot|t)\b")
 
 
 def _plain_words(text: str) -> str:
@@ -218,12 +217,12 @@ def _pointed(text: str) -> str | None:
     return None if plain in (text, normal(text)) else plain
 
 
-_COMMA = regex(r"-?\d+,\d+")
-_THOUSANDS_OR_DECIMALS = regex(r"-?[1-9]\d{0,2},\d{3}")
+_COMMA = re.compile(r"-?\d+,\d+")
+_THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2},\d{3}")
 
 
-_COMMAND = regex(r"\\(?:int|sum|prod|lim|frac|dfrac|sqrt|begin|iint|oint|partial)(?![A-Za-z])")
-_LONG_WORDS = regex(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
+_COMMAND = re.compile(r"\\(?:int|sum|prod|lim|frac|dfrac|sqrt|begin|iint|oint|partial)(?![A-Za-z])")
+_LONG_WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
 
 
 def is_formula(text: str) -> bool:

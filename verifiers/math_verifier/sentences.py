@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Text
 from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.reading import read_normal
 
 MAX_LENGTH = 4_000
 _NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %
-_FIND = regex(rf"(?<![\w.^_{{-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)")
-_STATED = regex(
+_FIND = re.compile(rf"(?<![\w.^_{{-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)")
+_STATED = re.compile(
     r"\b(?:is|it's|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?"
     r"|spent|total(?:s|ing)?)\s+"
     r"(?:(?:now|only|about|approximately|around|exactly|a total of|still|equal to|at|to|of|therefore|thus|also"
@@ -20,14 +19,16 @@ _STATED = regex(
     r"|left with|given by)\s+)*",
     re.IGNORECASE,
 )
-_IN_BRACKETS = regex(r"(?:[(\[{]|\d:)\s*\Z")
-_CONCLUSION = regex(
+_IN_BRACKETS = re.compile(r"(?:[(\[{]|\d:)\s*\Z")
+_CONCLUSION = re.compile(
     r"^\s*(?:\*\*)?(?:therefore|thus|so|hence|in total|overall|finally|in conclusion|consequently)\b", re.IGNORECASE
 )
-_MATH = regex(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_SENTENCE = regex(r"(?<=[^\s.])\.\s+(?=[A-Z\"])|\n+")
-_PURPOSE = regex(r"\s+(?:for|to|from|after|with|in)\s+")
-_ASIDE = regex(r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s*\((?:rounded|approx|about|since|or )")
+_MATH = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z\"])|\n+")
+_PURPOSE = re.compile(r"\s+(?:for|to|from|after|with|in)\s+")
+_ASIDE = re.compile(
+    r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s*\((?:rounded|approx|about|since|or )"
+)
 
 
 def stated(text: str) -> Node | None:

@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
 
-JSON_KEY = regex(r'["\'](?:final[_ ]?answer|answer|Answer|ANSWER|final)["\']\s*:\s*')
+JSON_KEY = re.compile(r'["\'](?:final[_ ]?answer|answer|Answer|ANSWER|final)["\']\s*:\s*')
 _ESCAPES = {"n": "\n", "t": " ", "r": " ", "b": "", '"': '"', "'": "'", "/": "/", "f": ""}
 
 

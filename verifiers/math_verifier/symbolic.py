@@ -6,12 +6,11 @@ with limits on time and memory. The functions are at module level, so that they 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from bestofn.builders.formats.lazy_regex import regex
-
 MAX_LENGTH = 2_000
-_WORD = regex(
+_WORD = re.compile(
     r"\\(?:text|mathrm|operatorname)\s*\{[^{}]*[A-Za-z]{2}"
     r"|(?<![\\A-Za-z])(?!(?:sqrt|arc\w{3,4}|sinh|cosh|tanh|frac|cdot)\b)[A-Za-z]{4,}"
 )

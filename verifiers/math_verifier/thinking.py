@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
-
 _NAMES = r"think|thinking|thought|thoughts|reasoning|scratchpad|reflection|seed:think"
-_MARK = regex(
+_MARK = re.compile(
     rf"<(?P<slash>/?)(?:{_NAMES})>|\[(?P<slash2>/?)THINK\]|◁(?P<slash3>/?)think▷|<\|(?P<word>begin|end)_of_thought\|>",
     re.IGNORECASE,
 )
 _HINTS = ("think>", "thinking>", "thought", "reasoning>", "scratchpad>", "reflection>", "[think]", "[/think]", "think▷")
-_FINAL_CHANNEL = regex(r"<\|channel\|>final(?:\s*<\|constrain\|>\w+)?<\|message\|>")
-_OTHER_CHANNEL = regex(r"<\|channel\|>(?:analysis|commentary)\b")
-_ANSWER_TAG = regex(r"<(?:answer|final_answer)>", re.IGNORECASE)
-_LAST_TOKENS = regex(r"(?:<\|\w{1,30}\|>\s*)+\Z")
-_TURN = regex(
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\w+)?<\|message\|>")
+_OTHER_CHANNEL = re.compile(r"<\|channel\|>(?:analysis|commentary)\b")
+_ANSWER_TAG = re.compile(r"<(?:answer|final_answer)>", re.IGNORECASE)
+_LAST_TOKENS = re.compile(r"(?:<\|\w{1,30}\|>\s*)+\Z")
+_TURN = re.compile(
     r"<\|im_end\|>|<\|eot_id\|>|<\|endoftext\|>|<\|end\|>|<\|return\|>|<\|im_start\|>|</s>|<\|end_of_text\|>|\[/INST\]"
 )
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.groups import group
 
 
@@ -23,7 +22,7 @@ class Token(NamedTuple):
     spaced: bool = False
 
 
-_TOKEN = regex(
+_TOKEN = re.compile(
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+|\.(?=\\overline|\\bar|\\dot|\(\d))?(?:[eE][+-]?\d+)?"
     r"|\.\d+(?:[eE][+-]?\d+)?)"
     r"|(?P<command>\\[A-Za-z]+)"
@@ -32,7 +31,7 @@ _TOKEN = regex(
     r"|(?P<sign><=|>=|!=|==|\*\*|->|=>|\.\.\.|.)",
     re.DOTALL,
 )
-_PLAIN = regex(r"\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|.", re.DOTALL)
+_PLAIN = re.compile(r"\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|.", re.DOTALL)
 TEXT_COMMANDS = frozenset(
     "\\text \\mbox \\textbf \\textrm \\textit \\mathrm \\mathbf \\mathit \\mathsf \\mathtt \\operatorname "
     "\\texttt \\hbox \\rm \\bold "

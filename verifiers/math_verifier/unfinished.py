@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.arithmetic import is_constant
 from bestofn.verifiers.math_verifier.nodes import Node, Number, Symbol, head, heads
 from bestofn.verifiers.math_verifier.normal import normal
@@ -13,9 +12,9 @@ _ARITHMETIC = frozenset(
     {"+", "*", "/", "^", "sqrt", "root", "!", "binomial", "log", "ln", "mod", "gcd", "lcm", "derivative"}
 )
 _TRIGONOMETRIC = frozenset({"sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan"})
-_SIMPLIFY = regex(r"\b(?:simplif(?:y|ied)|evaluate|compute|calculate|exact value)\b", re.IGNORECASE)
-_FACTOR = regex(r"\bfactor(?:i[sz]e)?\b(?!\s+of\b)", re.IGNORECASE)
-_EXPAND = regex(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
+_SIMPLIFY = re.compile(r"\b(?:simplif(?:y|ied)|evaluate|compute|calculate|exact value)\b", re.IGNORECASE)
+_FACTOR = re.compile(r"\bfactor(?:i[sz]e)?\b(?!\s+of\b)", re.IGNORECASE)
+_EXPAND = re.compile(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
 
 
 def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: str) -> str:

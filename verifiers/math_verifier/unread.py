@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.answer import Answer
 from bestofn.verifiers.math_verifier.literals import Unsupported
 from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.syntax import parse
 
-_VALUE = regex(
+_VALUE = re.compile(
     r"[\d=]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thir\w+|fif\w+|twenty|hundred)\b",
     re.IGNORECASE,
 )
-_WORD = regex(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 MAX_LENGTH = 300  # maximum length of a sentence; a longer text is usually a derivation without an end
-_AFTER_DASH = regex(r"\d\s+[–—]\s+.*\d")
-_OF_NAME = regex(
+_AFTER_DASH = re.compile(r"\d\s+[–—]\s+.*\d")
+_OF_NAME = re.compile(
     r"\b([A-Z][a-z]+)\b[\s*:=]*(?:(?:has|had|gets?|got|pays?|paid|earns?|makes?|receives?|owns?|is|was)\b)?"
     r"[\s*:=$\\]*(-?\d[\d,.]*)"
 )

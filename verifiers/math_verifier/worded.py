@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier import choices, words
 from bestofn.verifiers.math_verifier.currencies import currencies
 from bestofn.verifiers.math_verifier.equivalence import compare
@@ -15,14 +14,14 @@ from bestofn.verifiers.math_verifier.reading import read
 from bestofn.verifiers.math_verifier.rules.terms import Different, Doubt, Equal, Match, Terms, noted
 from bestofn.verifiers.math_verifier.sentences import stated
 
-_CLOCK_OR_DATE = regex(
+_CLOCK_OR_DATE = re.compile(
     r"\d:\d\d|\d\s*(?:\\text\{\s*)?[ap]\.?\s*m\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|noon|midnight|\d{4}-\d",
     re.I,
 )
 
 
-_LAYOUT = regex(r"\\(?:[,;:! ]|displaystyle\b|left\b|right\b|q?quad\b)")
-_HALF_OF_DAY = regex(r"\d:\d\d\s*[ap]\.?\s*m\b", re.IGNORECASE)
+_LAYOUT = re.compile(r"\\(?:[,;:! ]|displaystyle\b|left\b|right\b|q?quad\b)")
+_HALF_OF_DAY = re.compile(r"\d:\d\d\s*[ap]\.?\s*m\b", re.IGNORECASE)
 
 
 def worded(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:

@@ -7,15 +7,13 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
-
 _TRUE = frozenset("true yes correct right valid".split())
-_TRUTH = regex(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
-_NEGATED = regex(
+_TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
+_NEGATED = re.compile(
     r"\s+(?:(?:a|an|always|necessarily|quite|really|entirely) )?(?:true|correct|valid|right|false|incorrect|invalid)\b",
     re.IGNORECASE,
 )
-_NOTHING = regex(
+_NOTHING = re.compile(
     r"^(?:(?:therefore|thus|so|hence),? )?(?:there (?:is|are|exists?) )?(?:no such \w+|no (?:\w+ ){0,2}(?:solutions?"
     r"|answers?|values?|numbers?|roots?|limit|minimum|maximum)"
     r"|.{0,60}\b(?:does not|doesn't|do not|don't) have an? (?:\w+ )?(?:solution|answer|value|limit|root|minimum"
@@ -27,7 +25,7 @@ _NOTHING = regex(
     re.IGNORECASE,
 )
 _FAULT = r"(?:mistake|error|flaw|inconsistency|contradiction|typo)"
-_UNKNOWN = regex(
+_UNKNOWN = re.compile(
     r"(?:\b(?:can(?:not|'t| not)|could(?: not|n't)|unable to) (?:be )?(?:\w+ )?(?:determin|answer|calculat|comput"
     r"|found|find|solv|provid|giv|evaluat|say|state)\w*|not (?:enough"
     r"|sufficient) information|insufficient"
@@ -38,11 +36,11 @@ _UNKNOWN = regex(
     rf"|(?:question|problem)(?: statement)? (?:\w+ to )?(?:has|have|contains?) an? (?:\w+ )?{_FAULT})",
     re.IGNORECASE,
 )
-_INFINITE = regex(
+_INFINITE = re.compile(
     r"^(?:there (?:is|are) )?(?:an? )?(?:infinite(?:ly)?(?: many| number of)?|infinity|unbounded|uncountabl\w+)\b",
     re.IGNORECASE,
 )
-_EXCEPTION = regex(r"\b(?:but|however|except|other than|besides|unless|without|although|yet)\b", re.IGNORECASE)
+_EXCEPTION = re.compile(r"\b(?:but|however|except|other than|besides|unless|without|although|yet)\b", re.IGNORECASE)
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -57,28 +55,30 @@ _PARTS = {
     "half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
     "ninth": 9, "tenth": 10, "twelfth": 12,
 }  # fmt: skip
-_CLOCK = regex(r"^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap])\.?\s*m\b\.?", re.IGNORECASE)
-_CLOCK_24 = regex(r"^(\d{1,2}):(\d{2})(?::(\d{2}))?$")
-_ADVERB = regex(r"^\s*(?:exactly|only|just|precisely)\s+", re.IGNORECASE)
+_CLOCK = re.compile(r"^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap])\.?\s*m\b\.?", re.IGNORECASE)
+_CLOCK_24 = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}))?$")
+_ADVERB = re.compile(r"^\s*(?:exactly|only|just|precisely)\s+", re.IGNORECASE)
 _NAMED_TIMES = {"noon": "12:00", "midday": "12:00", "midnight": "00:00"}
 _MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
 _DATE = [
-    regex(r"^(?:\w+day,?\s+)?(?P<month>[A-Za-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{4}))?$"),
-    regex(
+    re.compile(
+        r"^(?:\w+day,?\s+)?(?P<month>[A-Za-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{4}))?$"
+    ),
+    re.compile(
         r"^(?:\w+day,?\s+)?(?P<day>\d{1,2})(?:st|nd|rd"
         r"|th)?\s+(?:of\s+)?(?P<month>[A-Za-z]{3,9})\.?(?:,?\s+(?P<year>\d{4}))?$"
     ),
-    regex(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})$"),
+    re.compile(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})$"),
 ]
 
 
-_BLANK = regex(
+_BLANK = re.compile(
     r"[\s_.?=…$*-]*|n/?a|tbd|null|[<\[]?(?:your |the |insert )?(?:final |numerical )?answer(?: here)?[>\]]?[.!]?",
     re.IGNORECASE,
 )
 
 
-_OPEN = regex(r"(?:\bis|=|:)\s*_{2,}\s*\.?$")
+_OPEN = re.compile(r"(?:\bis|=|:)\s*_{2,}\s*\.?$")
 
 
 def is_blank(text: str) -> bool:
@@ -179,8 +179,8 @@ def leading_numeral(text: str) -> int | Fraction | None:
 
 
 _CARDINAL = "|".join(sorted((*_UNITS, *_TENS, "hundred", *_SCALES), key=len, reverse=True))
-_RUN = regex(rf"\b(?:{_CARDINAL})\b(?:(?:\s+(?:and\s+)?|-)(?:{_CARDINAL})\b)*", re.IGNORECASE)
-_COUNTED_ONE = regex(r"\b(?:exactly|only|just|is|be|are|equals?|find|found)\s+one\b(?!\s+of\b)", re.IGNORECASE)
+_RUN = re.compile(rf"\b(?:{_CARDINAL})\b(?:(?:\s+(?:and\s+)?|-)(?:{_CARDINAL})\b)*", re.IGNORECASE)
+_COUNTED_ONE = re.compile(r"\b(?:exactly|only|just|is|be|are|equals?|find|found)\s+one\b(?!\s+of\b)", re.IGNORECASE)
 
 
 def has_numeral(text: str) -> bool:
@@ -188,7 +188,7 @@ def has_numeral(text: str) -> bool:
     return any(match[0].lower() != "one" for match in _RUN.finditer(text))
 
 
-_OPERATION = regex(
+_OPERATION = re.compile(
     rf"\b(?:(?:square|cube|\w+th) root of|squared|cubed|to the power|factorial|(?:half|quarter) past|quarter to"
     rf"|(?:{_CARDINAL}) point (?:{_CARDINAL}))\b",
     re.IGNORECASE,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
-
-_NOT_PROSE = regex(
+_NOT_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\$\$.*?\$\$|^\s*>.*?$|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|"
     r"„[^“”\n]{1,400}[“”]|"
     r"「[^」\n]{1,400}」|『[^』\n]{1,400}』",
     re.DOTALL | re.MULTILINE,
 )
 _QUOTING = '`$>"“«„「『'  # every match of ``_NOT_PROSE`` contains one of these characters
-_WHOLE_FENCE = regex(r"\A\s*```(?:text|plaintext)?\n(?P<inside>[^`]*)(?:```)?\s*\Z")
-_THOUGHT = regex(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_WHOLE_FENCE = re.compile(r"\A\s*```(?:text|plaintext)?\n(?P<inside>[^`]*)(?:```)?\s*\Z")
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 STRAIGHT = str.maketrans(
     {
         "’": "'",
@@ -29,7 +26,7 @@ STRAIGHT = str.maketrans(
 )
 _MOST = 20_000  # an answer of more than twice this length is searched only in this many characters at each end
 
-_LABEL = regex(
+_LABEL = re.compile(
     r"^[ \t]*\W{0,3}(?:[\[(](?P<bracketed>[^\])\n]{1,30})[\])](?P<colon>[ \t]*:)?|"
     r"(?:As )?(?P<plain>[A-Z][\w.#-]{0,20}(?: [A-Z\d#(][\w.#()-]{0,14}){0,2})[^\w\s,.]{0,3}[ \t]*:)"
     r"(?=[ \t]*\S|[ \t]*\n)",
@@ -46,20 +43,20 @@ _SECTIONS = frozenset(
 )
 """First words of labels that name a section of a text and not a speaker."""
 
-_SALUTATION = regex(
+_SALUTATION = re.compile(
     r"^[ \t]*(?:subject|betreff|asunto|objet|oggetto|assunto|件名|主题)[ \t]*[:：]|"
     r"^[ \t]*(?:dear|to whom|sehr geehrte|liebe|hallo|estimad|querid|cher|chère|madame|monsieur|gentile|caro|cara|"
     r"prezad|уважаем|尊敬的|亲爱的|hi|hello)[^\n.!?]{0,60}[,:，：!]?[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_CLOSING = regex(
+_CLOSING = re.compile(
     r"^[ \t]*(?:(?:yours )?sincerely|(?:yours )?faithfully|(?:kind|best|warm|warmest)?[ \t]*regards|best(?: wishes)?|"
     r"cheers|thanks|respectfully|yours(?: truly)?|"
     r"mit freundlichen grüßen|viele grüße|liebe grüße|atentamente|saludos|cordialement|bien à vous|cordiali saluti|"
     r"atenciosamente|с уважением|此致|敬上|敬具)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_HANDED_OVER = regex(
+_HANDED_OVER = re.compile(
     r"(?:\byou (?:could|can|might|may) (?:\w+ )?(?:say|write|reply|send|respond|answer|try|tell (?:him|her|"
     r"them))\b[^\n:]{0,40}|"
     r"\bhere(?:'s| is| are) (?:an?|your|the|one|my|some) [^\n:.]{0,60}?(?:draft|message|e-?mail|letter|reply|"
@@ -68,7 +65,6 @@ _HANDED_OVER = regex(
 )
 
 
-@lru_cache(maxsize=4)
 def prose(text: str) -> str:
     """Return ``text`` without code, quotations and ``<think>`` sections, and with straight apostrophes."""
     if len(text) > 2 * _MOST:

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import hinted_regex
-
 RefusalType = Literal["safety", "capability", "unclear", "partial", "other"]
 
 Role = Literal["declines", "warns", "introduces"]
@@ -37,4 +35,4 @@ class RefusalPattern:
 def compiled(*alternatives: str) -> re.Pattern[str]:
     """Compile ``alternatives`` for lower-case text. A space means white space; `` ?`` means optional white space."""
     joined = "|".join(f"(?:{one})" for one in alternatives)
-    return hinted_regex(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))
+    return re.compile(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
-
 Relation = Literal["same", "finer", "coarser", "overlaps", "differs"]
 
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -24,7 +22,7 @@ _DAYS_IN_YEAR = 12 * _DAY_IN_MONTH
 _CLOSEST_FIRST: tuple[Relation, ...] = ("same", "finer", "coarser", "overlaps", "differs")
 MOST_TEXT = 4_000  # characters in which dates are searched
 _PATTERNS = tuple(
-    regex(pattern, re.IGNORECASE)
+    re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?<![\w.]){_DAY.format('day')}\s*(?:of\s+)?{_MONTH.format('month')}(?:,?\s*(?:of\s+)?{_YEAR.format('year')})?",
         rf"\b{_MONTH.format('month')}\s*{_DAY.format('day')}(?!\d|:\d)(?:,?\s*{_YEAR.format('year')})?",
@@ -39,8 +37,8 @@ _PATTERNS = tuple(
         r"(?<![\d.,$£€#:])(?P<year>[12]\d{3})(?!\d|[.,:]\d|-\d)",
     )
 )
-_DOUBTFUL = regex(r"(?<!\d)(?:1[0-9]|20)\d{2}\d{1,2}(?=\.?(?:\s|$))")
-_WHOLE = regex(
+_DOUBTFUL = re.compile(r"(?<!\d)(?:1[0-9]|20)\d{2}\d{1,2}(?=\.?(?:\s|$))")
+_WHOLE = re.compile(
     r"\W*(?:(?:in|on|from|since|the|usually|around|about|early|mid|late|circa|c\.?|ca\.?|of|year|ad|a\.d\.?|ce"
     r"|\w+day)\b[\s,-]*)*",
     re.IGNORECASE,

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
-
-from bestofn.builders.formats.lazy_regex import regex
 
 ELEMENTS = frozenset(
     "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb "
@@ -17,11 +16,11 @@ ELEMENTS = frozenset(
 )
 """The symbols of the elements."""
 _MOLECULES = frozenset("H2 N2 O2 O3 F2 Cl2 Br2 I2 P4 S8".split())
-_PART = regex(r"([A-Z][a-z]?)(\d*)|(\()|\)(\d*)")
-_CHARGE = regex(r"\^(\d*)([+-])$|(\d*)([+-])$")
-_STATE = regex(r"\s*\((?:s|l|g|aq)\)$")
-_SPELLING = regex(r"\\(?:[A-Za-z]+|[,;:! ])|[{}$~\s_*]")
-_RAISED = regex(r"[⁰¹²³⁴-⁹]*[⁺⁻]")
+_PART = re.compile(r"([A-Z][a-z]?)(\d*)|(\()|\)(\d*)")
+_CHARGE = re.compile(r"\^(\d*)([+-])$|(\d*)([+-])$")
+_STATE = re.compile(r"\s*\((?:s|l|g|aq)\)$")
+_SPELLING = re.compile(r"\\(?:[A-Za-z]+|[,;:! ])|[{}$~\s_*]")
+_RAISED = re.compile(r"[⁰¹²³⁴-⁹]*[⁺⁻]")
 MOST_LENGTH = 60
 
 

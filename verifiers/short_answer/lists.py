@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bestofn.builders.formats.lazy_regex import regex
+import re
+
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, forms, plain
 
 MOST_WORDS = 5  # words of one item
 MOST_ITEMS = 50
-_SEPARATOR = regex(r"\s*(?:[,;\n]\s*(?:and\s+|or\s+)?|\s+(?:and|&)\s+)\s*")
-MARK = regex(r"^\s*(?:\d{1,2}[.)]|[-•])\s*")
+_SEPARATOR = re.compile(r"\s*(?:[,;\n]\s*(?:and\s+|or\s+)?|\s+(?:and|&)\s+)\s*")
+MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-•])\s*")
 
 
 def items(text: str) -> list[tuple[str, ...]]:

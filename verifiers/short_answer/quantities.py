@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier import units
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, form_of, plain, tokens
 
@@ -18,19 +17,21 @@ TOLERANCE = 0.005  # largest relative difference, because answers rarely state a
 TWO_DIGITS = 0.01  # relative; the largest difference of a value that is rounded to about two digits
 SMALL = 1_000  # smaller whole numbers are counts and must be equal
 _SCALES = {"thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
-_NUMBER = regex(
+_NUMBER = re.compile(
     r"(?P<currency>[$£€¥₹]|\b(?:US|A|C)\$)?\s?(?<![\w.,])(?P<number>-?\d+(?:,\d{3})*(?:\.\d+)?)(?![\d]|\.\d)"
     r"(?:[\s-]?(?P<scale>thousand|million|billion|trillion|[mk](?=\W|$)|bn|mn)\b)?"
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<unit>\s?(?:%|°\s?[CF]?|[^\W\d_]+(?:\s?/\s?[^\W\d_]+)?(?:\^?[23²³])?))?"
 )
-_ONE = regex(
+_ONE = re.compile(
     r"^\W*an?\s+(second|minute|hour|day|week|fortnight|month|year|decade|century|mile|pound|dollar|dozen|pair|million"
     r"|billion)\b\W*$",
     re.I,
 )
-_DEGREES = regex(r"\s?degrees?\s+(celsius|fahrenheit)\b", re.I)
-_LOOSE = regex(r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I)
+_DEGREES = re.compile(r"\s?degrees?\s+(celsius|fahrenheit)\b", re.I)
+_LOOSE = re.compile(
+    r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I
+)
 _UNITS = frozenset(
     "meter kilometer centimeter millimeter mile yard foot inch km cm mm kg kilogram gram pound ounce ton tonne stone "
     "liter milliliter gallon pint hour minute second day week month year mph kph kmh knot degree celsius fahrenheit "

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, cast
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, plain, tokens
 
 Kind = Literal["person", "place", "date", "number", "other"]
@@ -19,35 +18,35 @@ _PERSONS = (
     "daughter brother sister father mother jockey chef playwright leader general"
 )
 _PLACES = "country city state town county island river continent capital place region province village mountain lake"
-_DATE = regex(
+_DATE = re.compile(
     r"\b(?:when|(?:what|which|the)\s+(?:year|date|day|month|decade|century)|give a year|release date)\b", re.I
 )
-_NUMBER = regex(
+_NUMBER = re.compile(
     r"\bhow (?:many|much|long|old|far|tall|big|high|deep|fast|heavy|large|wide|often)\b"
     r"|\b(?:what|which) (?:is the )?(?:number|percent\w*|population|age|height|length|distance|speed|temperature)\b",
     re.I,
 )
-_PERSON = regex(
+_PERSON = re.compile(
     rf"\b(?:who|whom|whose)\b|\b(?:which|what|name (?:the|a))\s+(?:\S+\s+){{0,3}}(?:{'|'.join(_PERSONS.split())})\b",
     re.I,
 )
-_PLACE = regex(rf"\bwhere\b|\b(?:which|what|name the)\s+(?:\S+\s+){{0,2}}(?:{'|'.join(_PLACES.split())})\b", re.I)
+_PLACE = re.compile(rf"\bwhere\b|\b(?:which|what|name the)\s+(?:\S+\s+){{0,2}}(?:{'|'.join(_PLACES.split())})\b", re.I)
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _COUNT = rf"(?:only |first |last |main )?({'|'.join(_COUNTS)}|[2-9]|10)"
 _PLURAL = r"(?!(?:times|is|was|has|does|this|minus|plus|years|months|days)\b)\w*[^\W\d_]{2}(?<![su])s\b(?!')"
-_SEVERAL = regex(
+_SEVERAL = re.compile(
     rf"\b(?:what|which|who|list|give)(?:'s| are| were)?(?: the| all)* {_COUNT} (?:\w+ )?{_PLURAL}"
     rf"|^\W*(?:name|list|give)(?: the| all)* {_COUNT} (?:\w+ )?{_PLURAL}"
     rf"|\b(?:who|what|which) (?:are|were) (?:the |all )*(?:\w+ ){{0,2}}?{_PLURAL}|^\W*(?:name|list) (?:all|some) ",
     re.I,
 )
 _AMOUNTS = frozenset(["half", "twice", "double", "triple", "dozen", "percent", "times"])
-_ORDERED = regex(
+_ORDERED = re.compile(
     r"\bin (?:the )?(?:\w+ )?order\b(?! to\b)|\bwhat order\b|\b(?:ascending|descending|chronological\w*|alphabetical\w*"
     r"|rank\w* (?:by|from)|from (?:first|smallest|largest|lowest|highest|oldest|youngest|shortest|longest))\b",
     re.I,
 )
-_ANY_ORDER = regex(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
+_ANY_ORDER = re.compile(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)

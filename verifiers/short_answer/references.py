@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.short_answer.dates import Date, only_date
 from bestofn.verifiers.short_answer.formulas import formula
 from bestofn.verifiers.short_answer.quantities import Quantity, only_quantity
@@ -25,9 +24,9 @@ ADDITIONS = frozenset("junior senior emeritus mbe obe cbe".split())
 _LEADING = frozenset(
     "usually often around about approximately circa nearly almost roughly typically mostly just".split()
 )
-_ONE = regex(r"an?\s", re.IGNORECASE)
-_REMARK = regex(r"\s*[(\[][^()\[\]]*[)\]]\s*")
-_CLAUSE = regex(r",\s+(?:who|which|that|where|when)\b.*|\s+\(.*", re.DOTALL)
+_ONE = re.compile(r"an?\s", re.IGNORECASE)
+_REMARK = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
+_CLAUSE = re.compile(r",\s+(?:who|which|that|where|when)\b.*|\s+\(.*", re.DOTALL)
 _PARTICLES = frozenset("de la le du van von der den of the and bin al el da di y dos ibn".split())
 
 

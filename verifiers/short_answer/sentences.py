@@ -18,19 +18,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.short_answer.tokens import form_of
 
 Status = Literal["asserted", "denied", "doubtful"]
 
-_ABBREVIATION = regex(
+_ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|St|Mt|Jr|Sr|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Hon|No|vs|Inc|Ltd|Co|Corp|Bros|etc|approx"
     r"|ca|e\.g|i\.e|U\.\s?S|U\.\s?K|Ph\.D))\.$"
 )
-_END = regex(r"[.!?]+[\"')\]]*(?=\s+[\"'(\[]*[A-Z0-9\"])|[.!?][\"')]*\s*$|\n+")
-_CLAUSE_START = regex(r"[;:,()]|\s-+\s|\b(?:but|and|although|though|while|whereas|because|who|which|that)\b", re.I)
-_NOT = regex(
+_END = re.compile(r"[.!?]+[\"')\]]*(?=\s+[\"'(\[]*[A-Z0-9\"])|[.!?][\"')]*\s*$|\n+")
+_CLAUSE_START = re.compile(r"[;:,()]|\s-+\s|\b(?:but|and|although|though|while|whereas|because|who|which|that)\b", re.I)
+_NOT = re.compile(
     r"\b(?:not|never|no|nor|neither|without|except|excluding|cannot|incorrect|wrong|false|unlike)\b|n't\b"
     r"|\bdoubt\b|\b(?:ne|pas|jamais|não|nicht|keine?[rsnm]?|nie|nunca|не|нет)\b|不|没有|非|ない"
     r"|\b(?:rather than|instead of|other than|as opposed to|aside from|apart from|contrary to|mistaken for"
@@ -42,54 +41,54 @@ _RELATIVE = (
     r"|successor|predecessor|assistant|disciple"
 )
 _PASSIVE = r"succeeded|replaced|followed|preceded|defeated|beaten|overtaken|surpassed|inspired|influenced|taught"
-_OTHER_BEFORE = regex(
+_OTHER_BEFORE = re.compile(
     rf"\b(?:anything but|(?:some|others) (?:\w+ )?(?:say|claim|think|believe)|(?P<noun>{_RELATIVE}) of"
     rf"|(?P<verb>{_PASSIVE}) by|(?P<loss>lost) to)\s+(?:the\s+)?[\"'(]*$",
     re.I,
 )
-_OTHER_AFTER = regex(
+_OTHER_AFTER = re.compile(
     rf"['\")\]]*\s*,?\s*(?:(?:is|was|are|were) (?P<verb>{_PASSIVE}) by|(?P<loss>lost) to)\b"
     rf"|(?:'s?\s+\w+|'s?)?\s+(?P<noun>{_RELATIVE})\b",
     re.I,
 )
-_STILL_ASSERTS = regex(
+_STILL_ASSERTS = re.compile(
     r"\bnot (?:only|just|merely|simply)\b|\b(?:not|n't)\b.{0,80}\b(?:until|before|except|but|other than|besides)\b"
     r"|\b(?:none|nothing|no one|nobody) (?:other than|but|except)\b|\bno doubt\b|\bwithout (?:a )?doubt\b|\bno\. ?\d"
     r"|\bnever (?:before|forget)\b|\bnot to be confused\b.{0,60},",
     re.I | re.DOTALL,
 )
-_DENIED_AFTER = regex(
+_DENIED_AFTER = re.compile(
     r"['\")\]]*\s*(?:,\s*)?(?:(?:is|was|are|were|does|did|do|has|have|had|would|will|can|could)\s?(?:not\b|n't\b)"
     r"|(?:is|was|are|were) (?:incorrect|wrong|false|never|no longer|a (?:common )?(?:misconception|myth|mistake))"
     r"|(?:isn't|wasn't|aren't|weren't|didn't|doesn't|hasn't|haven't|hadn't|wouldn't|won't|can't|couldn't)\b)",
     re.I,
 )
-_POSSIBLE = regex(
+_POSSIBLE = re.compile(
     r"\b(?:may|might|could|perhaps|maybe|possibly|either|whether|guess|not (?:entirely |completely |quite )?(?:sure"
     r"|certain)|unsure|uncertain|unclear|if you(?:'re| are)? (?:mean|meant|refer\w*|ask\w*|talk\w*|think\w*)"
     r"|assuming|supposing)\b",
     re.I,
 )
-_OR_BEFORE = regex(r"\bor\s+(?:(?:the|a|an|in|on|at|even|perhaps|maybe|possibly)\s+)*[\"'(]*$", re.I)
-_OR_AFTER = regex(r"[\"')]*\s*,?\s+or\s+(?!more\b|less\b|so\b|thereabouts|simply|just|also)|\s*/\s*[A-Z]", re.I)
-_BELIEF = regex(
+_OR_BEFORE = re.compile(r"\bor\s+(?:(?:the|a|an|in|on|at|even|perhaps|maybe|possibly)\s+)*[\"'(]*$", re.I)
+_OR_AFTER = re.compile(r"[\"')]*\s*,?\s+or\s+(?!more\b|less\b|so\b|thereabouts|simply|just|also)|\s*/\s*[A-Z]", re.I)
+_BELIEF = re.compile(
     r"\b(?:many|most|some|people|often|common(?:ly)?|popular(?:ly)?|widely|frequently|sometimes|it is|might|may|you"
     r"|once|traditionally|first|initially|originally)\b.{0,60}\b(?:th(?:ink|inks|ought)|believ\w+|assum\w+|claim\w*|mistak\w+"
     r"|misconception|myth|say|says|said|guess\w*|attributed|credited|associate\w*)\b",
     re.I | re.DOTALL,
 )
-_BELIEF_AFTER = regex(
+_BELIEF_AFTER = re.compile(
     r"['\")\]]*\s+(?:is|was|are|were) (?:often|commonly|sometimes|frequently|widely|usually|popularly) \w+\b"
     r".{0,60}\b(?:but|however|although|though|actually)\b",
     re.I | re.DOTALL,
 )
-_REJECTED = regex(
+_REJECTED = re.compile(
     r"\b(?:is|are|was|were) (?:an? )?(?:\w+ )?(?:false|wrong|incorrect|untrue|not (?:true|correct|right)"
     r"|misconception|myth)\b",
     re.I,
 )
-_USED_TO = regex(r"\b(?:used to|formerly|previously|no longer)\b", re.I)
-_NO_LONGER = regex(r"\b(?:used to be|was (?:once|formerly|previously))\s+(?:the\s+)?[\"'(]*$", re.I)
+_USED_TO = re.compile(r"\b(?:used to|formerly|previously|no longer)\b", re.I)
+_NO_LONGER = re.compile(r"\b(?:used to be|was (?:once|formerly|previously))\s+(?:the\s+)?[\"'(]*$", re.I)
 _PAST = frozenset(
     [
         "was",
@@ -108,34 +107,34 @@ _PAST = frozenset(
     ]
 )
 """Words of a question that asks about the past."""
-_UNTIL = regex(r"['\")\]]*\s+(?:was|were)\b[^.;\n]*\b(?:until|up to|from \d+ to)\b")
-_CONTRAST = regex(r"\b(?:but|others|now|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
-_QUOTED = regex(r'"[^"\n]{1,100}"')
-_TITLE = regex(r"[\"'](?=[A-Z])[^\"'.\n]{1,100}(?:'[a-z][^\"'.\n]{0,80})?[\"']")
-_WORD = regex(r"\b(?!(?:is|are|was|were|answer)\b)\w+(?:'\w+)*")
-_CORRECTION = regex(
+_UNTIL = re.compile(r"['\")\]]*\s+(?:was|were)\b[^.;\n]*\b(?:until|up to|from \d+ to)\b")
+_CONTRAST = re.compile(r"\b(?:but|others|now|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
+_QUOTED = re.compile(r'"[^"\n]{1,100}"')
+_TITLE = re.compile(r"[\"'](?=[A-Z])[^\"'.\n]{1,100}(?:'[a-z][^\"'.\n]{0,80})?[\"']")
+_WORD = re.compile(r"\b(?!(?:is|are|was|were|answer)\b)\w+(?:'\w+)*")
+_CORRECTION = re.compile(
     r"(?:^|[.!?\n-]\s*|,\s*)(?:no,?\s+wait|wait|correction|scratch that|on second thoughts?|my mistake|let me correct"
     r"|i (?:meant|misspoke|made a mistake|stand corrected)|oops|sorry,\s+(?:it|that|the|i)"
     r"|no,\s+(?:it|that|the|i|actually)"
     r"|actually,?\s+(?:no\b|it|that|the (?:correct|right|answer)|i))",
     re.I,
 )
-_THAN = regex(
+_THAN = re.compile(
     r"\b(?:(?<!other )than|surpassing|overtaking|succeeding|replacing|beating|defeating)\s+(?:\w+\s+){0,2}[\"'(]*$",
     re.I,
 )
-_EXAMPLES = regex(r"\b(?:such as|including|for example|e\.g\.)", re.I)
-_INTRODUCES = regex(
+_EXAMPLES = re.compile(r"\b(?:such as|including|for example|e\.g\.)", re.I)
+_INTRODUCES = re.compile(
     r"(?:\b(?:by|called|named|titled|entitled|means?|meaning|was|is|actor|actress|singer|songwriter|artist|band|group"
     r"|composer|author|writer|poet|painter|character|song|film|movie|novel|musical|album|book|president|player|musician"
     r"|captain|director|word|term|name)|[(:])\s*(?:(?:the|an?)\s+)?[\"'(]*$|\"$",
     re.I,
 )
-_CONCLUDES = regex(
+_CONCLUDES = re.compile(
     r"\W*(?:therefore|thus|hence|so|in conclusion|in summary|to conclude|overall|finally|in short)\b(?! far\b)", re.I
 )
-_AND = regex(r"\W*(?:and|or)\b", re.I)
-_UNKNOWN = regex(
+_AND = re.compile(r"\W*(?:and|or)\b", re.I)
+_UNKNOWN = re.compile(
     r"\b(?:i|we)(?:'m| am)? (?:do(?:n't| not)|could(?:n't| not)|can(?:not|'t| not)|was(?:n't| not) able to|am unable to"
     r"|am not (?:sure|certain|aware|able)|not (?:sure|certain|aware|able)|was unable to|unable to|have no)\b"
     r"(?=.{0,60}\b(?:know|find|tell|determine|answer|provide|access|information|sure|certain|aware|recall|confirm|idea"
@@ -148,7 +147,7 @@ _UNKNOWN = regex(
     r"|\b(?:question|information) (?:is|seems|appears)\b.{0,30}\b(?:missing|incomplete|unclear|incorrect|ambiguous)\b",
     re.I | re.DOTALL,
 )
-_PREAMBLE = regex(
+_PREAMBLE = re.compile(
     r"\W*(?:sure|certainly|of course|great question|good question|hello|hi|thank you|thanks|according to the search"
     r"|based on|here (?:is|are)|let me|i'd be happy|i(?:'ll| will))\b.{0,80}[.!:?]\W*$",
     re.I,

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.short_answer import dates
 from bestofn.verifiers.short_answer.case import BARE, SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
@@ -30,15 +29,15 @@ from bestofn.verifiers.short_answer.word_classes import CLASSES
 
 DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
 """Words that turn a name into another name: ``South Korea`` is not ``Korea``."""
-_LABEL = regex(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
-_SYMBOL = regex(r"[A-Z][a-z]?")
-_CLAUSE = regex(
+_LABEL = re.compile(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
+_SYMBOL = re.compile(r"[A-Z][a-z]?")
+_CLAUSE = re.compile(
     r";|,?\s\b(?:but|while|whereas|though|although|however)\b|,\s(?=it\b|he\b|she\b|they\b)"
     r"|,?\s(?:and|then|before|after)\s(?=(?:(?:then|later|soon|\w+ly)\s)?(?:\w+(?:ed|ing)"
     r"|grew|went|left|came|became|spent|got|took|ran|fled|rose|fell|died|held|won|lost|made|sold|kept|was|had)\b(?!\sby\b))"
 )
-_PRONOUN = regex(r"\W*(?:(?:but|while|whereas|though|although|however|and)\W+)?(?:it|he|she|they|this)\b", re.I)
-_NEXT_TO = regex(
+_PRONOUN = re.compile(r"\W*(?:(?:but|while|whereas|though|although|however|and)\W+)?(?:it|he|she|they|this)\b", re.I)
+_NEXT_TO = re.compile(
     r"\b(?:near|close to|next to|beside|bordering|outside|(?:north|south|east|west)\w* of|before|after)"
     r"\s+(?:the\s+)?[\"'(]*$",
     re.IGNORECASE,

@@ -12,7 +12,6 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.words import numeral
 
 
@@ -58,24 +57,24 @@ _SAME_WORD = {
     "teeth": "tooth", "children": "child", "people": "person", "mice": "mouse", "geese": "goose", "wolves": "wolf",
     "leaves": "leaf", "knives": "knife", "lives": "life", "wives": "wife",
 }  # fmt: skip
-_INITIALISM = regex(r"\b(?:[A-Z]\. ?){2,}(?=[^\w]|$|[A-Z][a-z])")
-_WORD = regex(
+_INITIALISM = re.compile(r"\b(?:[A-Z]\. ?){2,}(?=[^\w]|$|[A-Z][a-z])")
+_WORD = re.compile(
     r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"|(?P<graded>(?<![^\W_])[^\W\d_]{1,3}[+#]+(?!\w))"
     r"|(?P<character>[\u3040-\u30ff\u3400-\u9fff])"  # Chinese and Japanese have no blanks between words
     r"|(?P<word>[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:['][^\W\d_\u3040-\u30ff\u3400-\u9fff]+)*)"
     r"|(?P<sign>[%&])"
 )
-_ROMAN = regex(r"X{0,3}(?:IX|IV|V?I{0,3})")
-_DOLLARS = regex(r"(?<!\\)\$(?=\d[\d,.]*(?:\s|[kKmMbB]\b|[,;:!?)]|$))")  # money, not a formula
-_LATEX = regex(r"\\(?:[A-Za-z]+\s?|[,;:! ])|[{}$~]|(?<=\w)[_^](?=[\w{(+-])")
+_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
+_DOLLARS = re.compile(r"(?<!\\)\$(?=\d[\d,.]*(?:\s|[kKmMbB]\b|[,;:!?)]|$))")  # money, not a formula
+_LATEX = re.compile(r"\\(?:[A-Za-z]+\s?|[,;:! ])|[{}$~]|(?<=\w)[_^](?=[\w{(+-])")
 _TEXT_SIGN = str.maketrans(
     {"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "−": "-", "*": " ", "\u00a0": " "}
 )
-_CITATION = regex(
+_CITATION = re.compile(
     r"\[\^?\d{1,3}\^?\]|【[^】]{0,40}】|(?<=[^\W\d_])[⁰¹²³⁴-⁹]+|(?<=[.,!?:)\"'])[⁰¹²³⁴-⁹]+|(?<=\d{4})[⁰¹²³⁴-⁹]+"
 )
-_JOINED = regex(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")
+_JOINED = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")
 
 
 def plain(text: str) -> str:

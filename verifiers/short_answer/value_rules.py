@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.short_answer import dates, formulas, quantities, text_rules
 from bestofn.verifiers.short_answer.case import SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
@@ -13,10 +12,10 @@ from bestofn.verifiers.short_answer.mentions import Mention
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 
-_BOUND = regex(
+_BOUND = re.compile(
     r"(?<!not until )(?<!\bnot )(?<!n't )\b(?:before|after|prior to|later than|earlier than)\s+$", re.IGNORECASE
 )
-_FORMULA_WORD = regex(r"[A-Z][\w()+-]*")
+_FORMULA_WORD = re.compile(r"[A-Z][\w()+-]*")
 
 
 def formula(case: Case) -> Finding | None:

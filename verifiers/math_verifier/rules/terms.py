@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias
 
-from bestofn.builders.formats.lazy_regex import regex
 from bestofn.verifiers.math_verifier.forms import Form, form
 from bestofn.verifiers.math_verifier.nodes import Node
 from bestofn.verifiers.math_verifier.rounding import Rounding
@@ -16,18 +15,18 @@ from bestofn.verifiers.math_verifier.rounding import Rounding
 MissingUnit = Literal["pass", "abstain", "fail"]
 
 
-_PERCENT = regex(r"%|percent", re.IGNORECASE)
-_SCALE = regex(r"\b(?:hundred|thousand|million|billion|trillion)s?\b|\$?\d\s?[kKM]\b|\b(?:mn|bn)\b", re.IGNORECASE)
-_DOLLARS = regex(r"\$\s?\d|dollar|USD", re.IGNORECASE)
-_DEGREES = regex(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
-_ORDER = regex(
+_PERCENT = re.compile(r"%|percent", re.IGNORECASE)
+_SCALE = re.compile(r"\b(?:hundred|thousand|million|billion|trillion)s?\b|\$?\d\s?[kKM]\b|\b(?:mn|bn)\b", re.IGNORECASE)
+_DOLLARS = re.compile(r"\$\s?\d|dollar|USD", re.IGNORECASE)
+_DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
+_ORDER = re.compile(
     r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
     r"|greatest|largest)|(?:sort|arrange)\b(?=.*\d)"
     r"|ordered(?! (?:\$|pairs?|triples?|triplets?|quadruples?|quintuples?|tuples?|sets?)))\b",
     re.IGNORECASE,
 )
-_NUMERAL = regex(r"\d+(?:[.,]\d+)*")
-_INTERVAL = regex(
+_NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
+_INTERVAL = re.compile(
     r"\b(?:intervals?|range|domain|values of|inequalit\w*|set of (?:all|real)|increasing|decreasing)\b", re.IGNORECASE
 )
 
