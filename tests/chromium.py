@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
+
+from tests.requirements import chromium, need
 
 FLAGS = [
     "--headless",
@@ -33,16 +33,6 @@ FLAGS = [
     "--remote-debugging-port=0",
     "--window-size=1400,1000",
 ]
-
-
-def chromium() -> str:
-    """Return the path of the browser. Without a browser, skip the test, or fail it if BESTOFN_REQUIRE_CHROMIUM is set."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        if os.environ.get("BESTOFN_REQUIRE_CHROMIUM"):
-            pytest.fail("no Chromium on this machine, and BESTOFN_REQUIRE_CHROMIUM is set")
-        pytest.skip("no Chromium on this machine")
-    return found
 
 
 class Browser:
@@ -129,9 +119,10 @@ class Browser:
 @contextlib.contextmanager
 def running_browser() -> Iterator[Browser]:
     """Start a browser with an empty profile, and yield its page. End the browser after the block."""
+    need("chromium")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+            [str(chromium()), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from bestofn.builders.run.run_lock import run_lock
 from bestofn.scripts import analyze, report
 from tests.chromium import Browser, running_browser
 from tests.component.test_live_report import PROGRESS, no_last_look
+from tests.requirements import AXE, need
 from tests.runs import rows, write_run
 
 __all__ = ["no_last_look"]  # an automatic fixture
-AXE = Path(__file__).parents[1] / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 VIEWS = list(itertools.product((1400, 400), (False, True)))
 AFTER_A_FRAME = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))"
@@ -38,10 +37,7 @@ CONTENT = (
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    if not AXE.is_file():
-        if os.environ.get("BESTOFN_REQUIRE_AXE"):
-            pytest.fail(f"{AXE} is missing, and BESTOFN_REQUIRE_AXE is set")
-        pytest.skip("axe is not installed: npm ci --prefix tests/axe")
+    need("axe")
     return AXE.read_text("utf-8")
 
 

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import docker
 import pytest
+
+from tests.requirements import missing, need
 
 
 @pytest.fixture
 def engine_or_none() -> Iterator[Any]:
     """Return a client of the Docker engine; None if there is no engine."""
-    docker = pytest.importorskip("docker")
-    try:
-        client = docker.from_env()
-        client.ping()
-    except Exception:  # the library raises several kinds of errors
-        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
-            raise
+    if missing("docker"):
         yield None
         return
-    yield client
-    client.close()
+    with contextlib.closing(docker.from_env()) as client:
+        yield client
 
 
 @pytest.fixture
 def engine(engine_or_none: Any) -> Any:
     """Return a client of the Docker engine. Skips the test if there is no engine."""
-    if engine_or_none is None:
-        pytest.skip("no Docker engine answers")
+    need("docker")
     return engine_or_none

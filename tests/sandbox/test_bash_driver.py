@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.records import CodeTests, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.languages.bash_scripts import variables_of_the_program
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.sandbox.verdicts import verdicts_in, written
 
 # Answers each call with an empty output and the status ``$status``.
@@ -92,9 +90,8 @@ FORGED: dict[str, tuple[CodeTests, str]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
-def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
-    backend: Any = request.param
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
     return verdicts_in(backend, {**HONEST, **FORGED})
 
 

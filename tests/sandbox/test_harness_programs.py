@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import SandboxError
-from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
-from bestofn.sandbox.local_sandbox import LocalSandbox
-from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.builders.records import CodeTests, Verdict
+from tests.sandbox.verdicts import verdicts_in
 
 LEETCODE = """from typing import *
 from collections import *
@@ -100,25 +94,9 @@ CASES: dict[str, tuple[CodeTests, str, str, str]] = {
 }  # fmt: skip
 
 
-async def judged(sandbox: Any) -> dict[str, Verdict]:
-    found: dict[str, Verdict] = {}
-    async with sandbox:
-        verifier = CodeVerifier(sandbox)
-        for name, (tests, program, *_) in CASES.items():
-            query = Query("q", "code", ({"role": "user", "content": "write it"},), reference=Reference(tests=tests))
-            answer = f"```{tests.language}\n{program}\n```"
-            found[name] = await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": answer},)))
-    return found
-
-
-@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
-def verdicts(request: pytest.FixtureRequest) -> Iterator[dict[str, Verdict]]:
-    try:
-        yield asyncio.run(judged(request.param(workers=1)))
-    except SandboxError as error:
-        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
-            raise
-        pytest.skip(str(error))
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
+    return verdicts_in(backend, {name: (tests, program) for name, (tests, program, *_) in CASES.items()})
 
 
 @pytest.mark.sandbox

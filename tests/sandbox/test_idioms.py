@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Limits, Program, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.sandbox.verdicts import verdicts_in, written
 
 THREAD = "t = threading.Thread(target=main)\nt.start()\nt.join()"
@@ -79,20 +75,12 @@ async def run_all(backend: Any, programs: list[Program]) -> list[Execution]:
 
 
 def executions(backend: Any, programs: list[Program]) -> list[Execution]:
-    try:
-        return asyncio.run(run_all(backend, programs))
-    except SandboxError as error:
-        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
-            raise
-        pytest.skip(str(error))
+    return asyncio.run(run_all(backend, programs))
 
 
-BACKENDS = pytest.mark.parametrize("backend", [DockerSandbox, LocalSandbox], ids=["docker", "local"])
-
-
-@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
-def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
-    return verdicts_in(request.param, PASSES)
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
+    return verdicts_in(backend, PASSES)
 
 
 @pytest.mark.sandbox
@@ -102,7 +90,6 @@ def test_idioms_of_honest_programs_work(name: str, verdicts: dict[str, Verdict])
 
 
 @pytest.mark.sandbox
-@BACKENDS
 def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
     runs = executions(backend, [Program("python", source) for source in STEPS])
     traces = [[int(word) for word in run.stdout.split()] for run in runs if run.stdout]
@@ -113,14 +100,12 @@ def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
 
 
 @pytest.mark.sandbox
-@BACKENDS
 def test_locks_on_system_files_have_no_effect(backend: Any) -> None:
     (run,) = executions(backend, [Program("python", LOCK.format("print('locked')"))])
     assert run.stdout == "locked\n", run
 
 
 @pytest.mark.sandbox
-@BACKENDS
 def test_a_flood_ends_at_a_limit_and_only_its_beginning_is_kept(backend: Any) -> None:
     """Long output is truncated, but a program that prints without end is stopped."""
     limits = Limits(wall_s=1)

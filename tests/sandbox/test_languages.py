@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from bestofn.builders.records import CodeTests, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.sandbox.verdicts import verdicts_in, written
 
 HELLO = ({"stdin": "", "stdout": "hello\n"},)
@@ -51,10 +49,10 @@ PROGRAMS: dict[str, tuple[CodeTests, str, str]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[LocalSandbox, DockerSandbox], ids=["local", "docker"])
-def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
     """Return the verdict on each program, by the name of the program."""
-    return verdicts_in(request.param, {name: (tests, program) for name, (tests, program, _) in PROGRAMS.items()})
+    return verdicts_in(backend, {name: (tests, program) for name, (tests, program, _) in PROGRAMS.items()})
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

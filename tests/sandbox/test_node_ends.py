@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from bestofn.builders.records import Execution, Program
-from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.requirements import need
 
 PROGRAMS = {
     "console.log('end')": (0, "end\n"),
@@ -26,12 +27,14 @@ PROGRAMS = {
 }
 
 
-@pytest.fixture(scope="module", params=[LocalSandbox, DockerSandbox], ids=["local", "docker"])
-def executions(request: pytest.FixtureRequest) -> dict[str, Execution]:
+@pytest.fixture(scope="module")
+def executions(backend: Any) -> dict[str, Execution]:
     """Return the execution of each program."""
+    if backend is LocalSandbox:
+        need("node")
 
     async def run() -> dict[str, Execution]:
-        async with request.param(workers=2) as sandbox:
+        async with backend(workers=2) as sandbox:
             programs = [sandbox.run(Program("javascript", source)) for source in PROGRAMS]
             return dict(zip(PROGRAMS, await asyncio.gather(*programs), strict=True))
 

@@ -8,7 +8,6 @@ import ensurepip
 import functools
 import io
 import os
-import sys
 import tarfile
 import threading
 import zipfile
@@ -17,6 +16,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from bestofn.builders.errors import ConfigError
@@ -28,6 +28,7 @@ from bestofn.sandbox.image import PACKAGES_FOLDER, Image, base_tag
 from bestofn.sandbox.inside.start import with_packages
 from bestofn.sandbox.local_packages import local_packages
 from bestofn.sandbox.packages import checked_names, installed, top_level_paths, wheels_of
+from tests.requirements import need
 
 WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -149,8 +150,7 @@ def test_programs_import_the_packages_on_both_backends(backend: str, wheels: Pat
             assert missing.status == "error"
             return execution.stdout or execution.stderr
 
-    if sys.platform != "linux":
-        pytest.skip("boxes need Linux")
+    need(backend)
     assert asyncio.run(run()) == "1 [1, 2] 42\n"
 
 
@@ -185,9 +185,8 @@ def build(client: Any, tag: str, dockerfile: str, **files: bytes) -> None:
 @pytest.mark.sandbox
 def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """pip in the image uses the index of its configuration, here on the loopback interface."""
-    docker = pytest.importorskip("docker")
+    need("docker")
     client = docker.from_env()
-    Image().ensure(client, print)
     pip = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")).read_bytes()
     with_pip = f"bestofn-sandbox:test-{os.getpid()}"
     dockerfile = (

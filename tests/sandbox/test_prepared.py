@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import Any
 
 import pytest
 
 from bestofn.builders.records import Execution, Program
-from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.inside.prepared import Command, Prepared
 from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.requirements import need
 
 LISTS_DESCRIPTORS = """
 const fs = require('fs');
@@ -99,10 +100,12 @@ def test_the_file_cannot_be_changed_and_has_no_shared_position() -> None:
         os.close(descriptor)
 
 
-@pytest.mark.parametrize("kind", [LocalSandbox, DockerSandbox], ids=["local", "docker"])
-def test_programs_run_from_a_snapshot_without_its_file(kind: type[LocalSandbox] | type[DockerSandbox]) -> None:
+def test_programs_run_from_a_snapshot_without_its_file(backend: Any) -> None:
+    if backend is LocalSandbox:
+        need("node")
+
     async def run() -> list[Execution]:
-        async with kind(workers=1) as sandbox:
+        async with backend(workers=1) as sandbox:
             listing = Program("javascript", LISTS_DESCRIPTORS)
             forking = Program("javascript", FORKS, files={"other.js": FORKS})
             return [await sandbox.run(program) for program in (*[listing] * 4, forking)]

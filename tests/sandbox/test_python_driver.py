@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from bestofn.builders.records import CodeTests, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.sandbox.verdicts import verdicts_in, written
 
 SHAPES = """
@@ -316,9 +314,8 @@ UNUSABLE: dict[str, tuple[CodeTests, str]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
-def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
-    backend: Any = request.param
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
     return verdicts_in(backend, {**HONEST, **FORGED, **UNUSABLE})
 
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import SandboxError
-from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
-from bestofn.sandbox.local_sandbox import LocalSandbox
-from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.builders.records import CodeTests, Verdict
+from tests.sandbox.verdicts import verdicts_in, written
 
 UP = ("def f(x): return x + 1", "def f(x): return -999")
 JS = ("function f(x) { return x + 1; }", "function f(x) { return -999; }")
 SH = ('f() { echo "$(( $1 + 1 ))"; }', "f() { echo -999; }")
 NODE = "class Node:\n    def __init__(self, value):\n        self.value, self.left = value, None\n"
-
-
-def written(*cases: str, kind: str = "asserts", language: str = "python", **more: Any) -> CodeTests:
-    return CodeTests(kind, language, tuple({"source": case} for case in cases), **more)  # type: ignore[arg-type]
 
 
 # name: (tests, a right program, a wrong one)
@@ -98,35 +88,21 @@ UNDECIDED: dict[str, tuple[CodeTests, str, str]] = {
 EITHER = {**DECIDED, **UNDECIDED}
 
 
-async def judged(sandbox: Any) -> dict[str, list[Verdict]]:
-    found: dict[str, list[Verdict]] = {}
-    async with sandbox:
-        verifier = CodeVerifier(sandbox)
-        for name, (each, *programs) in EITHER.items():
-            query = Query("q", "code", ({"role": "user", "content": "write it"},), reference=Reference(tests=each))
-            answers = [f"```{each.language}\n{program}\n```" for program in programs]
-            candidates = [Candidate(0, ({"role": "assistant", "content": answer},)) for answer in answers]
-            found[name] = [await verifier.verify(query, candidate) for candidate in candidates]
-    return found
-
-
-@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
-def verdicts(request: pytest.FixtureRequest) -> Iterator[dict[str, list[Verdict]]]:
-    try:
-        yield asyncio.run(judged(request.param(workers=1)))
-    except SandboxError as error:
-        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
-            raise
-        pytest.skip(str(error))
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
+    """Return the verdicts on the right program of each entry, and on the wrong one under its name with a star."""
+    right = {name: (tests, program) for name, (tests, program, _) in EITHER.items()}
+    wrong = {f"{name} *": (tests, program) for name, (tests, _, program) in EITHER.items()}
+    return verdicts_in(backend, right | wrong)
 
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("name", DECIDED)
-def test_right_programs_pass_and_wrong_ones_fail(name: str, verdicts: dict[str, list[Verdict]]) -> None:
-    assert [verdict.outcome for verdict in verdicts[name]] == ["pass", "fail"], verdicts[name]
+def test_right_programs_pass_and_wrong_ones_fail(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert [verdict.outcome for verdict in (verdicts[name], verdicts[f"{name} *"])] == ["pass", "fail"]
 
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("name", UNDECIDED)
-def test_tests_that_cannot_be_used_are_nobodys_fault(name: str, verdicts: dict[str, list[Verdict]]) -> None:
-    assert [verdict.outcome for verdict in verdicts[name]] == ["error", "error"], verdicts[name]
+def test_tests_that_cannot_be_used_are_nobodys_fault(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert [verdict.outcome for verdict in (verdicts[name], verdicts[f"{name} *"])] == ["error", "error"]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import SandboxError
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
-from bestofn.sandbox.docker_sandbox import DockerSandbox
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
+from tests.sandbox.verdicts import verdicts_in
 
 ASSERTS = CodeTests("asserts", "python", ({"source": "assert f(1) == 2"}, {"source": "assert f(2) == 3"}))
 
@@ -136,24 +132,9 @@ RUNS: dict[str, tuple[CodeTests, str, str]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
-def verdicts(request: pytest.FixtureRequest) -> Iterator[dict[str, Verdict]]:
-    async def every() -> dict[str, Verdict]:
-        async with request.param(workers=1) as sandbox:
-            verifier = CodeVerifier(sandbox)
-            found: dict[str, Verdict] = {}
-            for name, (tests, program, _) in RUNS.items():
-                query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
-                answer = f"````{tests.language}\n{program}\n````"
-                found[name] = await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": answer},)))
-            return found
-
-    try:
-        yield asyncio.run(every())
-    except SandboxError as error:
-        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
-            raise
-        pytest.skip(str(error))
+@pytest.fixture(scope="module")
+def verdicts(backend: Any) -> dict[str, Verdict]:
+    return verdicts_in(backend, {name: (tests, program) for name, (tests, program, _) in RUNS.items()})
 
 
 @pytest.mark.sandbox

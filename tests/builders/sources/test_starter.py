@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sqlite3
 import subprocess
 from collections import Counter
@@ -18,6 +17,7 @@ from bestofn.builders.pocket.tasks import FAMILIES, PARTS, Task, tasks
 from bestofn.builders.records import Query
 from bestofn.builders.schema import query_from_row, query_to_row
 from bestofn.builders.sources.starter import Starter
+from tests.requirements import need
 
 STEP = re.compile(r"(\d+) ([-+*/]) (\d+) = (\d+)")
 
@@ -191,8 +191,8 @@ def unfenced(answer: str, language: str) -> str:
     ],
 )
 def test_solutions_pass_their_tests_and_slips_fail(language: str, passes: Any, program: str | None) -> None:
-    if program and not shutil.which(program):
-        pytest.skip(f"{program} is not on this machine")
+    if program:
+        need(program)
     chosen = of_family(f"code.{language}")
     if program == "node":
         chosen = chosen[:5]  # a start of node takes 50 ms
