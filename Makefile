@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # The number of processes is in tests/conftest.py. A file stays in one process, because its tests share what they set up.
-PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
+PARALLEL := -n auto --dist loadfile
 
 # Every process of the tests reads the compiled modules, also where this variable of the user forbids to write them.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
@@ -25,6 +25,7 @@ $(VENV)/.demo: constraints.txt pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: constraints.txt pyproject.toml | $(VENV)/bin/python
 	@echo "installing bestofn with its test and training tools into $(VENV) …"
 	@$(PIP) -e '.[dev]'
+	@$(PIP) reasoning-gym >$(VENV)/reasoning-gym.log 2>&1 || echo "reasoning-gym is not installed, because one of its packages needs a C compiler; its tests are skipped"
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo

@@ -37,7 +37,7 @@ class LocalPackages:
 
 
 def local_packages(packages: Sequence[str], wheels: str | None) -> LocalPackages:
-    """Return the files of ``packages``, and of numpy and sortedcontainers if they are installed.
+    """Return the files of ``packages``, and of numpy, sortedcontainers and pytest if they are installed.
 
     Wheels are unpacked once into a cache folder. Raises ``ConfigError`` if one of ``packages`` is neither installed
     with bestofn nor in the folder ``wheels``.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bestofn.builders.errors import ConfigError
 
-DEFAULT = ("numpy", "sortedcontainers")
+DEFAULT = ("numpy", "sortedcontainers", "pytest")
 """The packages that the harnesses of APPS and LeetCode have. The Docker image contains them."""
 
 

@@ -15,7 +15,7 @@ from bestofn.builders.sampling.provider import Batching
 from bestofn.builders.sampling.sampler import sampler
 from tests.wire_server import WireServer
 
-TERMS = Batching(gather_s=0.05, poll_s=0.02, most=1000)
+TERMS = Batching(gather_s=0.3, poll_s=0.02, most=1000)
 PRICES = {"m": {"call": 1.0}}
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bait import Bait
 
 from tests.requirements import need
-from tests.sandbox.verdicts import RUNTIMES, TOO_BUSY, TRIES, is_runnable
+from tests.sandbox.verdicts import RUNTIMES, TOO_BUSY, TRIES, has
 
 pytestmark = pytest.mark.timeout(1200)  # the first test of each backend runs all cases
 
@@ -84,13 +84,18 @@ def query_of(case: dict[str, Any]) -> Query:
     return Query("q", "code", ({"role": "user", "content": "write it"},), reference=Reference(tests=tests))
 
 
+def needed(case: dict[str, Any]) -> str | None:
+    """Return the program that a case needs and that a machine may lack."""
+    return case.get("needs") or RUNTIMES.get(case["language"])
+
+
 async def run_all(sandbox: Any, bait: Bait) -> dict[str, Outcome]:
     outcomes = {}
     async with sandbox:
         verifier = CodeVerifier(sandbox)
         for kind, cases in (("host", HOST), ("forger", FORGERS), ("honest", HONEST)):
             for case in cases:
-                if not is_runnable(type(sandbox), case["language"]):
+                if not has(type(sandbox), needed(case)):
                     continue
                 taken = ""
                 for _ in range(TRIES):
@@ -136,9 +141,9 @@ def outcomes(backend: Any) -> Iterator[tuple[dict[str, Outcome], Bait]]:
 
 
 def outcome_of(case: dict[str, Any], outcomes: tuple[dict[str, Outcome], Bait]) -> Outcome:
-    """Return the outcome of ``case``. Skips the test if its language is missing."""
+    """Return the outcome of ``case``. Skips the test if the program that the case needs is missing."""
     if case["id"] not in outcomes[0]:
-        need(RUNTIMES[case["language"]])
+        need(needed(case))
     return outcomes[0][case["id"]]
 
 

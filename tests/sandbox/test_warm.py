@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import builtins
-import json
 import os
+import subprocess
 import sys
 import threading
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 from bestofn.sandbox.inside.descriptors import read_exactly, write_parts
 from bestofn.sandbox.inside.kernel import new_thread_id
 from bestofn.sandbox.inside.traces import Traces
+
+CHECK = """
+import builtins, json, sys
+from importlib.machinery import SourceFileLoader
 from bestofn.sandbox.inside.warm import warm_up
+
+def state():
+    return dict(sys.modules), dict(vars(builtins)), json.JSONEncoder.default, SourceFileLoader.get_data
+
+before = state()
+warm_up()
+assert state() == before
+"""
 
 
 def test_the_sample_program_leaves_nothing_behind() -> None:
-    before = dict(sys.modules), dict(vars(builtins)), json.JSONEncoder.default, SourceFileLoader.get_data
-    warm_up()
-    assert (dict(sys.modules), dict(vars(builtins)), json.JSONEncoder.default, SourceFileLoader.get_data) == before
+    """A box starts as a process of its own with a single thread, so the sample runs in such a process here."""
+    subprocess.run([sys.executable, "-c", CHECK], check=True)
 
 
 def test_processes_are_counted_with_and_without_a_correct_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from bestofn.verifiers.code_verifier import CodeVerifier
 from tests.requirements import missing, need
 
 TOO_BUSY = "too busy to time a program"  # such an execution says nothing about the program
-TRIES = 4
+TRIES = 10
 RUNTIMES = {"javascript": "node"}  # language -> the program that a sandbox without Docker needs for it
 
 
@@ -30,9 +30,9 @@ class Verdicts(dict[str, Verdict]):
         raise KeyError(name)
 
 
-def is_runnable(backend: Any, language: str) -> bool:
-    """Return True if ``backend`` has what runs programs in ``language``. The image of Docker has everything."""
-    return backend is not LocalSandbox or language not in RUNTIMES or not missing(RUNTIMES[language])
+def has(backend: Any, program: str | None) -> bool:
+    """Return True if ``backend`` has ``program``. The image of Docker has everything that programs need here."""
+    return program is None or backend is not LocalSandbox or not missing(program)
 
 
 def verdicts_in(backend: Any, programs: Mapping[str, tuple[CodeTests, str]]) -> dict[str, Verdict]:
@@ -43,7 +43,7 @@ def verdicts_in(backend: Any, programs: Mapping[str, tuple[CodeTests, str]]) -> 
             verifier = CodeVerifier(sandbox)
             found = Verdicts()
             for name, (tests, program) in programs.items():
-                if not is_runnable(backend, tests.language):
+                if not has(backend, RUNTIMES.get(tests.language)):
                     continue
                 query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
                 answer = f"````{tests.language}\n{program}\n````"

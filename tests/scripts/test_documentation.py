@@ -19,6 +19,7 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.run.pipeline import prepared_run
 from bestofn.scripts.catalogue import COMMANDS
 from tests.commands import run_here
+from tests.requirements import need
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
@@ -107,7 +108,7 @@ RUN = [  # pages whose Python blocks run, one after the other, in an empty folde
     "docs/math.md",
     "docs/multiple_choice.md",
     "docs/python.md",
-    pytest.param("docs/sandbox.md", marks=pytest.mark.docker),
+    "docs/sandbox.md",
     "docs/schema.md",
     "docs/short_answers.md",
     "docs/tools.md",
@@ -138,6 +139,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_python_of_a_page_runs(name: str, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [text for text in blocks(ROOT / name, "python") if not any(word in text for word in NOT_RUN)]
     assert texts
+    if name == "docs/sandbox.md":
+        need("docker")
     monkeypatch.chdir(demo)
     space: dict[str, object] = {"__name__": "page"}
     for text in texts:

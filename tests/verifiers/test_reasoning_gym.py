@@ -18,6 +18,8 @@ from bestofn.verifiers.reasoning_gym import ReasoningGymVerifier, answer_of
 from tests.benchmarks.reasoning_gym_tasks import Examined, examine
 from tests.commands import run_here
 
+pytest.importorskip("reasoning_gym", reason="reasoning-gym is not installed; one of its packages needs a C compiler")
+
 TASKS = ("leg_counting", "number_sorting", "sudoku")
 
 
