@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.requirements import sandbox_kind
+from tests.requirements import SKIPS_NOTHING, sandbox_kind
 from tests.transports import TRANSPORTS, use_transport
 
 settings.register_profile("bestofn", deadline=None)  # a busy machine is slow; speed is measured in tests/benchmarks
@@ -33,7 +33,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With ``BESTOFN_SKIP_NOTHING=1``, let a skipped test fail: CI installs everything that a test can need."""
     report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("BESTOFN_SKIP_NOTHING"):
+    if report.skipped and not hasattr(report, "wasxfail") and SKIPS_NOTHING:
         report.outcome = "failed"
         report.longrepr = f"skipped, but BESTOFN_SKIP_NOTHING is set: {report.longrepr}"
     return report

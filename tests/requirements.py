@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -14,11 +15,12 @@ from typing import Any
 
 import pytest
 
+SKIPS_NOTHING = bool(os.environ.get("BESTOFN_SKIP_NOTHING"))
 AXE = Path(__file__).parent / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def need(*names: str) -> None:
-    """Skip the test if one of ``names`` is missing: docker, local (the sandbox without Docker), axe, or a program."""
+    """Skip the test if one of ``names`` is missing: docker, local (the sandbox without Docker), registries, axe, or a program."""
     for name in names:
         if reason := missing(name):
             pytest.skip(reason)
@@ -31,6 +33,8 @@ def missing(name: str) -> str:
         return _no_docker()
     if name == "local":
         return _no_local_sandbox()
+    if name == "registries":
+        return "" if SKIPS_NOTHING else "only CI installs packages from the registries"
     if name == "axe":
         return "" if AXE.is_file() else "axe is not installed: npm ci --prefix tests/axe"
     if name == "chromium":

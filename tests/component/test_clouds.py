@@ -93,7 +93,6 @@ def test_a_killed_run_that_met_failures_loses_nothing_and_repeats_only_what_was_
         "2 completions per request in flight at most"
     )
     written = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.name not in ("aws", "google.json"))
-    assert len(written) > 10_000
     for secret in double.secrets:
         assert secret.encode() not in written
 

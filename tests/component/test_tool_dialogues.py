@@ -427,11 +427,6 @@ def _assert_history(candidate: Candidate) -> None:
     assert not waiting
 
 
-def test_there_are_twenty_for_each_shape() -> None:
-    assert len({dialogue.name for dialogue in DIALOGUES}) == 20
-    assert [shape.name for shape in SHAPES] == ["chat", "responses", "anthropic"]
-
-
 def test_a_second_run_is_free_and_the_same(tmp_path: Path) -> None:
     (first, again), sent = played(SHAPES[0], DIALOGUES[7], tmp_path, runs=2)
     assert [candidate.messages for candidate in again] == [candidate.messages for candidate in first]

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -15,7 +14,6 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.loopback import OpenAIServer
-from tests.warm_commands import WarmCommands
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted([*EXAMPLES.rglob("*.sh"), *EXAMPLES.glob("*.py")])
@@ -31,7 +29,6 @@ EXPECTED = {
     "verify_answers.py": "pass     0.60",
 }
 SERVICE = "chat_preferences.sh"
-NEW_PROCESSES = ("chat_preferences.sh", "recorded_answers.sh", "verify_a_file.sh", "verify_answers.py")  # load no model
 
 
 def talk(question: str, seed: int) -> str:
@@ -42,21 +39,11 @@ def talk(question: str, seed: int) -> str:
     return f"Answer {draw}: it depends on the light."
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[WarmCommands]:
-    with WarmCommands() as commands:
-        yield commands
-
-
 @pytest.mark.train
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.relative_to(EXAMPLES).as_posix())
-def test_an_example_runs(script: Path, tmp_path: Path, commands: WarmCommands) -> None:
-    """An example runs. Commands that load a model run in forks of a process that has imported the libraries."""
-    python, path = sys.executable, f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    if script.name not in NEW_PROCESSES:
-        python, path = str(commands.python), f"{commands.folder}:{path}"
-    program = python if script.suffix == ".py" else "bash"
-    env = {**os.environ, "PATH": path}
+def test_an_example_runs(script: Path, tmp_path: Path) -> None:
+    program = sys.executable if script.suffix == ".py" else "bash"
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with OpenAIServer(answer=talk) as server:
         if script.name == SERVICE:
             env |= {"SERVER": server.url, "MODEL": "chat", "JUDGE": "judge", "OPENAI_API_KEY": "none"}
@@ -82,8 +69,3 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     assert "report.html" in report
     assert rewards == "[1.0, 0.0, None]"
     assert all("verification_status" in table for table in (verified, candidates))
-
-
-def test_the_page_lists_every_example() -> None:
-    page = (EXAMPLES / "README.md").read_text("utf-8")
-    assert all(f"({entry.name})" in page for entry in EXAMPLES.iterdir() if entry.name != "README.md")

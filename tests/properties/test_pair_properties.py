@@ -76,7 +76,7 @@ def judged(draw: st.DrawFn, index: int, arms: Sequence[str]) -> Judged:
 
 
 @pytest.mark.parametrize("name", PAIRINGS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(table=tables(), order=st.randoms(use_true_random=False))
 def test_every_pairing_follows_the_rules(name: str, table: list[Judged], order: random.Random) -> None:
     pairing = PAIRINGS[name]
@@ -168,7 +168,7 @@ def test_every_configured_pairing_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", UNVERIFIED)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(table=tables(arms=("sample", "weak")), order=st.randoms(use_true_random=False))
 def test_verdicts_rule_over_scores_and_models(name: str, table: list[Judged], order: random.Random) -> None:
     """Pairs by score never reject a pass and never choose a fail, and the chosen side has the higher score."""
@@ -197,7 +197,7 @@ MANY = {"pairs_per_query": 9}
 
 
 @pytest.mark.parametrize("name", PAIRINGS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(groups=st.lists(tables(), min_size=2, max_size=3))
 def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Judged]]) -> None:
     """In a row of dpo or reward_model, both sides are answers to the row's query.

@@ -33,8 +33,7 @@ NONSENSE = (
 )
 
 
-def test_200_foreign_tools_find_their_category() -> None:
-    assert len(FOREIGN) >= 200
+def test_foreign_tools_find_their_category() -> None:
     wrong = []
     for name, description, category in FOREIGN:
         match = nearest(name, description)

@@ -89,10 +89,6 @@ def test_task(name: str, right: list[Call], as_good: list[Call], wrong: list[Cal
     assert outcome(expected, [*right, ("todo.add", {"text": "nobody asked"})]) == "fail"
 
 
-def test_there_are_twenty() -> None:
-    assert len(TASKS) == 20
-
-
 def test_a_reference_that_does_not_run_is_refused() -> None:
     with pytest.raises(SourceError, match=r"reference call order\.place"):
         asyncio.run(final_state([{"name": "order.place", "arguments": {"address_id": "ADR-1", "payment_id": "PAY-1"}}]))

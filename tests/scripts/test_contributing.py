@@ -46,12 +46,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_there_are_five_recipes_of_one_file_and_one_yaml_each() -> None:
-    kinds = {title: sorted(Path(step.path).suffix for step in found if step.path) for title, found in recipes().items()}
-    assert kinds.pop("A dataset mapping") == [".jsonl", ".yaml"]
-    assert kinds == {title: [".py", ".yaml"] for title in ("A verifier", "A reward", "A pairing", "A provider")}
-
-
 @pytest.mark.parametrize("title", recipes())
 def test_a_recipe_works_as_written(title: str, folder: Path) -> None:
     (command,) = [step.text for step in recipes()[title] if not step.path]

@@ -1,4 +1,4 @@
-"""Runs the documented commands that train, serve, upload, audit or need a model, each at its smallest size.
+"""Runs one documented line of each command that trains, serves, uploads, audits or needs a model, at its smallest size.
 
 All commands use one run of recorded answers. The models are the embedded policy and a tiny reward model. The services
 are on loopback.
@@ -61,7 +61,8 @@ MARKS = {
 """Files that the audit page and the report save."""
 NEEDS_MORE = (("push", "runs/x"), ("regenerate", "runs/x"))
 """The lines that name a command, without a setting that it needs."""
-LINES = sorted({tuple(words) for _, words in FOUND if words[0] in RUN and COMPOSED not in words} - {*NEEDS_MORE})
+SHOWN = {tuple(words) for _, words in FOUND if words[0] in RUN and COMPOSED not in words} - {*NEEDS_MORE}
+LINES = sorted({words[0]: words for words in sorted(SHOWN)}.values())  # one of each command
 
 
 def answer(question: str, seed: int) -> str:

@@ -60,10 +60,6 @@ def test_powers_within_a_modulus_are_cheap():
     assert judge("7", r"\boxed{2^{1000000} \bmod 7}").outcome == "fail"
 
 
-def test_there_are_as_many_bombs_as_promised():
-    assert len(BOMBS) >= 40
-
-
 @pytest.mark.slow
 def test_sympy_is_bounded_by_its_worker():
     async def verdicts():

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.builders.config.composition import compose, conf_folder, quoted, refuse_sweeps
+from bestofn.builders.config.composition import compose, quoted, refuse_sweeps
 from bestofn.builders.config.experiment_files import overrides_of_file
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.config.older_files import FLAT, LOCAL_URL, NESTED, overrides_of
@@ -312,25 +312,6 @@ def test_regen_in_the_words_of_regenerate(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(SystemExit) as refused:
         translated("claude", ["regen", "results", "--fialed-only"])
     assert refused.value.code == 2
-
-
-@pytest.mark.slow
-def test_every_shipped_experiment_composes() -> None:
-    folder = conf_folder() / "experiment"
-    shipped = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
-    expected = {f"{voice}/{maker}_100x8" for voice in ("marvin", "data", "j5") for maker in ("openai", "claude")}
-    expected |= {f"baseline/{name}" for name in ("baseline", "high_throughput", "math_focused")}
-    expected |= {"marvin/personality", "data/personality", "marvin/tool_calling", "j5/tool_calling"}
-    assert expected <= set(shipped)
-    for name in shipped:
-        config = compose(["sandbox=none", f"experiment={name}"])
-        assert "???" not in str(config), name
-    calls = {
-        name: compose(["sandbox=none", f"experiment=baseline/{name}"])
-        for name in ("baseline", "math_focused", "high_throughput")
-    }
-    asked = {name: c["n"] * c["dataset"]["max_queries"] for name, c in calls.items()}
-    assert asked == {"baseline": 1_200, "math_focused": 10_000, "high_throughput": 80_000}
 
 
 def test_a_command_logs_to_the_present_standard_error(

@@ -16,7 +16,6 @@ from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.sandbox.workers import ProcessorTimeError, ProcessPool
 from bestofn.verifiers.constraints import ConstraintsVerifier
 from bestofn.verifiers.constraints.catalogue import CHECKS, UndecidedError
-from bestofn.verifiers.constraints.functions_of_tulu import FUNCTIONS
 from bestofn.verifiers.constraints.languages import language_of
 from bestofn.verifiers.constraints.specs import SpecError, read_constraints
 from bestofn.verifiers.constraints.texts import sentences
@@ -141,7 +140,6 @@ def test_a_function_of_tulu_is_a_constraint() -> None:
     assert verdict("one two", row).outcome == "pass"
     assert verdict("one", row).outcome == "fail"
     assert verdict("one", {"func_name": "validate_rhymes", "N": 2}).outcome == "abstain"
-    assert len(FUNCTIONS) == 25
 
 
 def test_an_unknown_mode_is_refused() -> None:
@@ -237,7 +235,6 @@ def test_a_long_response_passes_in_a_real_worker() -> None:
 @pytest.mark.parametrize("piece", ["<", "<<a ", "<<a b>> ", ". ", "a ", '"', "*", "- a\n"])
 def test_the_time_of_every_check_without_arguments_grows_linearly(piece: str) -> None:
     checks = [check for check in CHECKS.values() if len(inspect.signature(check).parameters) == 1]
-    assert len(checks) > 20
     assert_linear(lambda text: [outcome_of_check(check, text) for check in checks], piece, QUICK)
 
 
