@@ -81,14 +81,13 @@ PRINTS = (("python", "print(42)"), ("bash", "echo 42"))
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_every_promise_holds_in_an_installed_runtime(engine: Any, runtime: str) -> None:
-    if runtime not in (engine.info().get("Runtimes") or {}):
-        pytest.skip(f"the engine has no runtime {runtime}")
+def test_every_promise_holds_in_each_installed_runtime(engine: Any) -> None:
+    """gVisor and Kata are tried where the engine has them."""
 
-    async def findings() -> list[str]:
+    async def findings(runtime: str) -> list[str]:
         async with DockerSandbox(workers=1, runtime=runtime) as sandbox:
             found = await examine(sandbox.run, CHECKS)
-        return [f"{one.name}: {one.observed}" for one in found if not one.holds]
+        return [f"{runtime}: {one.name}: {one.observed}" for one in found if not one.holds]
 
-    assert asyncio.run(findings()) == []
+    for runtime in {*RUNTIMES} & {*(engine.info().get("Runtimes") or {})}:
+        assert asyncio.run(findings(runtime)) == []
