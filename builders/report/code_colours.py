@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-# Each string and comment may be unclosed, and no group gives characters back, so the time is linear in the text.
-_QUOTED = r'"(?:[^"\\\n]|\\[^\n])*+"?'
-_SINGLE = r"'(?:[^'\\\n]|\\[^\n])*+'?"
-_TEMPLATE = r"`(?:[^`\\]|\\.)*+`?"
-_TRIPLE = r'"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?|' + r"'''(?:[^'\\]|\\.|'(?!''))*+(?:''')?"
-_BLOCK = r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?"
+# Each string and comment may be unclosed, and only one alternative fits at each place, so the time is linear in the text.
+_QUOTED = r'"(?:[^"\\\n]|\\[^\n])*"?'
+_SINGLE = r"'(?:[^'\\\n]|\\[^\n])*'?"
+_TEMPLATE = r"`(?:[^`\\]|\\.)*`?"
+_TRIPLE = r'"""(?:[^"\\]|\\.|"(?!""))*(?:""")?|' + r"'''(?:[^'\\]|\\.|'(?!''))*(?:''')?"
+_BLOCK = r"/\*(?:[^*]|\*(?!/))*(?:\*/)?"
 _CHARACTER = r"'(?:&[a-z]+;|[^'\\\n]|\\[^\n]{1,9}?)'"  # the text is escaped HTML
 
 _FLOW = "break case catch continue default do else finally for if return switch throw try while"

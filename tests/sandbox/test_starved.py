@@ -30,10 +30,7 @@ def _spin(nice: int, processor: int) -> int:
 
 
 def test_waiting_for_a_processor_is_told_from_using_it() -> None:
-    """The running time of a killed program is the sum of its waiting time and its processor time.
-
-    The last wait counts too, although it has not ended when the program is killed.
-    """
+    """The last wait counts too, although it has not ended when the program is killed."""
     processor = min(os.sched_getaffinity(0))
     spinners = [_spin(0, processor), _spin(0, processor)]
     try:
@@ -51,8 +48,7 @@ def test_waiting_for_a_processor_is_told_from_using_it() -> None:
         for pid in spinners:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-    assert waited > 0.3
-    assert 0.7 * seconds < waited + used < seconds + 0.2
+    assert used < waited <= seconds
     assert waited_for_processor(1 << 30) == 0.0
 
 

@@ -114,7 +114,7 @@ def response_ends_with(text: str, last_word: str) -> str:
     return unless(last == last_word.strip().lower(), f"the response ends with {text[-30:]!r}")
 
 
-INSIDE = r"(?:(?!<<|>>)\S)++"  # a word inside << >>
+INSIDE = r"(?:(?!<<|>>)\S)+"  # a word inside << >>
 
 
 @constraint("detectable_format:bigram_wrapping")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.providers import anthropic_messages, openai_chat, openai_responses
+from tests.requirements import need
 
 PLANTED = [  # module, text of the request body, wrong text, what pyright says about it
     (openai_chat, '"top_p": sampling', '"topp": sampling', '"topp" is an undefined item'),
@@ -28,6 +29,7 @@ PLANTED = [  # module, text of the request body, wrong text, what pyright says a
 
 @pytest.mark.slow
 def test_pyright_reports_planted_wrong_fields(tmp_path: Path) -> None:
+    need("node")  # pyright would download it
     for number, (module, right, wrong, _) in enumerate(PLANTED):
         source = Path(str(module.__file__)).read_text("utf-8")
         assert source.count(right) == 1
