@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-# Each string and comment may be unclosed, and only one alternative fits at each place, so the time is linear in the text.
+# Each string and comment may be unclosed, and one alternative fits at each place, so the time is linear in the text.
 _QUOTED = r'"(?:[^"\\\n]|\\[^\n])*"?'
 _SINGLE = r"'(?:[^'\\\n]|\\[^\n])*'?"
 _TEMPLATE = r"`(?:[^`\\]|\\.)*`?"

@@ -182,6 +182,7 @@ CODE_6 Python, JavaScript, Bash and SQL
 CODE_7 the pool of boxes
   sandbox/test_pool.py: a_box_is_used_again_until_its_runs_are_used_up, few_programs_need_no_more_boxes_than_workers
 CODE_8 the security page
+  sandbox/test_isolation.py: nothing_gets_out, no_verdict_is_forged, no_honest_program_fails
 TOOL_1 the catalogue
   sandbox/test_tool_catalogue.py: the_catalogue_is_whole, schemas_samples_and_errors, aliases_lead_to_one_tool_each
 TOOL_2 worlds
