@@ -15,7 +15,6 @@ from typing import Protocol, Self
 
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Limits, Program
-from bestofn.sandbox.box import Box
 
 Run = Callable[[Program], Awaitable[Execution]]
 
@@ -277,17 +276,12 @@ def machine() -> str:
     return f"{system.sysname} {system.release} {system.machine}, {os.cpu_count()} processors"
 
 
-async def check_isolation(open_box: Callable[[int], Awaitable[Box]], setting: str, remedy: str) -> None:
-    """Run the checks ``QUICK`` in a box of their own. Raises ``SandboxError`` if a promise is broken.
+async def check_isolation(run: Run, setting: str, remedy: str) -> None:
+    """Run the checks ``QUICK`` in a box with ``QUICK_MEMORY_MB``. Raises ``SandboxError`` if a promise is broken.
 
-    ``open_box`` opens a box with the given memory limit in MB. The error names ``setting``, the failed checks and the
-    ``remedy``.
+    The error names ``setting``, the failed checks and the ``remedy``.
     """
-    box = await open_box(QUICK_MEMORY_MB)
-    try:
-        failed = [check for check in await examine(box.run, QUICK) if not check.holds]
-    finally:
-        await box.close()
+    failed = [check for check in await examine(run, QUICK) if not check.holds]
     if failed:
         reasons = "; ".join(f"{check.name}: {check.observed}" for check in failed)
         raise SandboxError(

@@ -12,17 +12,17 @@ import os
 import random
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from bestofn.builders.concurrency.tasks import clean_up, run_together
+from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
 from bestofn.sandbox.box import Box
-from bestofn.sandbox.conformance import check_isolation
+from bestofn.sandbox.conformance import QUICK_MEMORY_MB
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.leftovers import is_dead, owner
@@ -140,7 +140,9 @@ class DockerSandbox(PooledSandbox):
             self._step = STARTING
             open_box = partial(self._open_box, client)
             async with Pool(partial(open_box, self.box_memory_mb), self.workers, self.runs_per_box) as pool:
-                await run_together([self._check(open_box), self._open_first(pool)])
+                setting, remedy = self._advice()
+                box = await pool.open_first(partial(open_box, QUICK_MEMORY_MB), setting, remedy)
+                self.python_version = box.python_version
                 yield pool
         finally:
             await clean_up(client.close)
@@ -149,14 +151,11 @@ class DockerSandbox(PooledSandbox):
         self._step = step
         log.info("The sandbox is not ready yet: %s.", step)
 
-    async def _check(self, open_box: Callable[[int], Awaitable[Box]]) -> None:
-        setting, remedy = "sandbox=docker", "Check the cgroups of the engine (docker info), or set sandbox=local."
+    def _advice(self) -> tuple[str, str]:
+        """Return the setting that is wrong if containers do not isolate programs, and the remedy."""
         if self.runtime:
-            setting, remedy = f"sandbox.runtime={self.runtime}", "Use another runtime, or leave sandbox.runtime out."
-        await check_isolation(open_box, setting, remedy)
-
-    async def _open_first(self, pool: Pool) -> None:
-        self.python_version = (await pool.open_first()).python_version
+            return f"sandbox.runtime={self.runtime}", "Use another runtime, or leave sandbox.runtime out."
+        return "sandbox=docker", "Check the cgroups of the engine (docker info), or set sandbox=local."
 
     async def _open_box(self, client: DockerClient, memory_mb: int) -> Box:
         return await open_box(

@@ -24,14 +24,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from bestofn.builders.concurrency.tasks import clean_up, run_together
+from bestofn.builders.concurrency.tasks import clean_up
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
 from bestofn.sandbox import cgroups as groups
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.cgroups import Cgroups
-from bestofn.sandbox.conformance import check_isolation
+from bestofn.sandbox.conformance import QUICK_MEMORY_MB
 from bestofn.sandbox.image import checked_languages
 from bestofn.sandbox.inside.settings import UIDS, BoxSettings
 from bestofn.sandbox.leftovers import PREFIX, is_dead, owner, owner_of
@@ -99,7 +99,7 @@ class LocalSandbox(PooledSandbox):
         await in_thread(sweep)
         open_one = partial(self._open_box, self.box_memory_mb)
         async with Pool(open_one, self.workers, self.runs_per_box, spares=self.workers) as pool:
-            await run_together([check_isolation(self._open_box, "sandbox=local", _OTHER_PLACES), pool.open_first()])
+            await pool.open_first(partial(self._open_box, QUICK_MEMORY_MB), "sandbox=local", _OTHER_PLACES)
             yield pool
 
     async def _open_box(self, memory_mb: int) -> Box:

@@ -15,11 +15,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Self
 
+from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
 from bestofn.builders.telemetry.spans import span
 from bestofn.sandbox.box import Box, BoxGone
 from bestofn.sandbox.builds import Builds
+from bestofn.sandbox.conformance import check_isolation
 from bestofn.sandbox.workers import ProcessPool
 
 log = logging.getLogger(__name__)
@@ -71,12 +73,27 @@ class Pool:
             if isinstance(result, Exception):
                 log.warning("A part of the sandbox was not closed: %s. The next sandbox removes it.", result)
 
-    async def open_first(self) -> Box:
-        """Open a box before the first program, so that an error ends the opening of the sandbox. Returns the box."""
-        box = await self._open_box()
-        self._all.add(box)
-        self._idle.append(box)
-        return box
+    async def open_first(self, open_small: Callable[[], Awaitable[Box]], setting: str, remedy: str) -> Box:
+        """Open and return the first box, and meanwhile check the isolation in another one, which ``open_small`` opens.
+
+        Raises ``SandboxError`` if a box does not open or does not isolate. For ``setting`` and ``remedy`` see
+        ``conformance.check_isolation``.
+        """
+
+        async def check() -> None:
+            box = await open_small()
+            try:
+                await check_isolation(box.run, setting, remedy)
+            finally:
+                self._close_later(box)
+
+        async def open_one() -> None:
+            box = await self._open_box()
+            self._all.add(box)
+            self._idle.append(box)
+
+        await run_together([check(), open_one()])
+        return self._idle[0]
 
     async def run(self, program: Program) -> Execution:
         """Execute ``program`` in a free box and return its execution.

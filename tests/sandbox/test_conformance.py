@@ -13,7 +13,7 @@ import pytest
 from bestofn.builders.errors import SandboxError
 from bestofn.sandbox import cgroups
 from bestofn.sandbox.box import Box
-from bestofn.sandbox.conformance import CHECKS, check_isolation, examine
+from bestofn.sandbox.conformance import CHECKS, QUICK_MEMORY_MB, check_isolation, examine
 from bestofn.sandbox.docker_sandbox import DockerSandbox, container_settings, open_box
 from bestofn.sandbox.local_packages import LocalPackages
 from bestofn.sandbox.local_sandbox import LocalSandbox
@@ -40,8 +40,15 @@ async def opened(sandbox: LocalSandbox) -> None:
         await sandbox.opened()
 
 
-def refused(opens: Callable[[int], Awaitable[Box]]) -> None:
-    asyncio.run(check_isolation(opens, "sandbox=test", "Choose another machine."))
+def refused(open_box: Callable[[], Awaitable[Box]]) -> None:
+    async def check() -> None:
+        box = await open_box()
+        try:
+            await check_isolation(box.run, "sandbox=test", "Choose another machine.")
+        finally:
+            await box.close()
+
+    asyncio.run(check())
 
 
 @pytest.mark.sandbox
@@ -49,9 +56,9 @@ def refused(opens: Callable[[int], Awaitable[Box]]) -> None:
 def test_a_container_that_lacks_a_protection_is_refused(engine: Any, weaker: str) -> None:
     image = DockerSandbox().image
 
-    async def weak_box(memory_mb: int) -> Box:
+    async def weak_box() -> Box:
         await asyncio.to_thread(image.ensure, engine, print)
-        settings = container_settings(1024 if weaker == "memory" else memory_mb, 64, 16)
+        settings = container_settings(1024 if weaker == "memory" else QUICK_MEMORY_MB, 64, 16)
         if weaker == "network":
             settings["network_mode"] = "host"
         return await open_box(engine, image.tag, settings)
@@ -62,7 +69,7 @@ def test_a_container_that_lacks_a_protection_is_refused(engine: Any, weaker: str
 
 @pytest.mark.sandbox
 def test_a_local_box_whose_memory_is_not_limited_is_refused() -> None:
-    async def roomy(memory_mb: int) -> Box:
+    async def roomy() -> Box:
         return await open_local_box(1024, LocalPackages())
 
     try:

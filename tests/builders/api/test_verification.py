@@ -13,6 +13,8 @@ import bestofn
 from bestofn.builders.api.session import read_values
 from bestofn.builders.api.workers import VerifierWorkers
 from bestofn.builders.errors import ConfigError
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.sandbox.workers import ProcessPool
 
 
@@ -54,6 +56,17 @@ def test_verifies_choices_and_calls():
     assert bestofn.verify(call, {"name": "weather", "arguments": {"city": "Paris"}}, "tool").outcome == "pass"
     assert bestofn.verify(call, {"name": "weather", "arguments": {"city": "Rome"}}, "tool").outcome == "fail"
     assert bestofn.verify("The answer is B", "B", "choice", choices=["x", "y"], question="x or y?").outcome == "pass"
+
+
+@pytest.mark.parametrize("kind", ["code", "auto"])
+def test_no_sandbox_opens_before_the_first_program(kind, monkeypatch):
+    def opens(sandbox):
+        raise AssertionError(f"sandbox={sandbox.name} is being opened")
+
+    monkeypatch.setattr(DockerSandbox, "_open", opens)
+    monkeypatch.setattr(LocalSandbox, "_open", opens)
+    with bestofn.verifier(kind) as opened:
+        assert opened.verify("I cannot write this function.", ["assert f() == 1"]).outcome == "abstain"
 
 
 def test_unreadable_tests_are_refused():
