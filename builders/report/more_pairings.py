@@ -59,4 +59,4 @@ def _paired(run: Run, parts: Sequence[Path]) -> Iterator[Row]:
     [pairs] = [stage for stage in run.stage_list if isinstance(stage, MakePairs)]
     with asyncio.Runner() as runner:
         for row in shards.nested(parts):
-            yield {**row, **runner.run(pairs(row))}
+            yield {**row, **runner.run(pairs.compute(row))}
