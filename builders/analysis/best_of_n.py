@@ -22,7 +22,6 @@ import numpy as np
 from bestofn.builders.analysis.curves import Curve, Curves, CurvesOverK
 from bestofn.builders.analysis.pools import QUERIES_AT_ONCE
 from bestofn.builders.analysis.query_records import CandidateRecord, QueryRecord, query_records
-from bestofn.builders.analysis.run_figures import truth_of_best
 from bestofn.builders.analysis.score_curves import ScoreAnalysis, ScoreCurves, gold_scores, scored_samples
 from bestofn.builders.errors import SourceError
 from bestofn.builders.statistics import estimators, intervals
@@ -238,7 +237,7 @@ class _GreedyPass:
     def add(self, query: QueryRecord) -> None:
         judged = [candidate for candidate in query.draws if candidate.conclusive]
         greedy = next((candidate for candidate in judged if candidate.greedy), None)
-        best = truth_of_best([candidate for candidate in judged if not candidate.greedy])
+        best = _truth_of_best([candidate for candidate in judged if not candidate.greedy])
         if greedy is not None and best is not None:
             seconds = sum(candidate.seconds or 0.0 for candidate in query.sampled)
             self._rows.extend((float(greedy.right), best, greedy.seconds or 0.0, seconds))
@@ -336,3 +335,13 @@ class _Disagreements:
 def _scored(query: QueryRecord) -> list[tuple[float, CandidateRecord]]:
     """Return (reward, candidate) for each candidate that counts towards pass@k and has a reward."""
     return [(candidate.reward, candidate) for candidate in query.counting if candidate.reward is not None]
+
+
+def _truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
+    """Return the share of passes among the candidates with the highest reward; None if there are no rewards."""
+    scored = [(candidate.reward, candidate.right) for candidate in candidates if candidate.reward is not None]
+    if not scored:
+        return None
+    highest = max(reward for reward, _ in scored)
+    tied = [right for reward, right in scored if reward == highest]
+    return sum(tied) / len(tied)

@@ -6,24 +6,31 @@ Confidence intervals come from a bootstrap over queries. McNemar's test compares
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bestofn.builders.analysis.query_records import QueryRecord
+from bestofn.builders.statistics.estimators import largest_k, pass_at_k
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval
 from bestofn.builders.statistics.proportions import mcnemar
 
 RESAMPLES = 10_000
+Counts = tuple[int, int]
+"""The candidates of a query that count towards pass@k, and the passes among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOutcome:
-    """The results of one query in one run; the greedy candidate is excluded."""
+    """The results of one query in one run; the greedy candidate is excluded.
+
+    ``counting`` is None if pass@k of the run leaves the query out, so that a run that is compared with itself has the
+    pass@1 of its other figures.
+    """
 
     split: str
-    rate: float | None  # pass rate of the candidates that count towards pass@k; None if no candidate counts
-    any_pass: bool
-    first: bool | None  # whether candidate 0 passed; None if its verdict is neither pass nor fail
+    counting: Counts | None
+    first: bool | None  # see ``QueryRecord.first_right``
     errors: int  # number of candidates with the outcome "error"
     tokens: float  # mean number of completion tokens per candidate
 
@@ -33,9 +40,8 @@ class QueryOutcome:
         sampled, counting = query.sampled, query.counting
         return cls(
             split=query.split,
-            rate=sum(candidate.right for candidate in counting) / len(counting) if counting else None,
-            any_pass=any(candidate.right for candidate in sampled),
-            first=next((one.right for one in sampled if one.index == 0 and one.conclusive), None),
+            counting=(len(counting), sum(candidate.right for candidate in counting)) if counting else None,
+            first=query.first_right,
             errors=sum(candidate.outcome == "error" for candidate in sampled),
             tokens=sum(candidate.completion_tokens or 0 for candidate in sampled) / len(sampled),
         )
@@ -62,16 +68,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class SplitChange:
-    """The change in one split. ``queries`` counts the queries that have a pass rate in both runs.
+    """The change in one split. ``queries`` counts the queries that have a pass@1 in both runs.
 
-    ``improved`` and ``worsened`` count the queries whose pass rate is higher or lower in the second run.
+    ``improved`` and ``worsened`` count the queries whose pass@1 is higher or lower in the second run.
     """
 
     split: str
     queries: int
     improved: int
     worsened: int
-    before: float  # mean pass rate in the first run
+    before: float  # pass@1 in the first run
     after: float
 
 
@@ -93,14 +99,23 @@ class Comparison:
 
 def outcomes_by_query(queries: Iterable[QueryRecord]) -> dict[str, QueryOutcome]:
     """Return the results per query id. Queries that have only a greedy candidate are omitted."""
-    return {query.query_id: QueryOutcome.of(query) for query in queries if query.sampled}
+    found = {query.query_id: QueryOutcome.of(query) for query in queries if query.sampled}
+    largest = largest_k(Counter(one.counting[0] for one in found.values() if one.counting))
+    return {
+        query: replace(one, counting=None) if one.counting and one.counting[0] < largest else one
+        for query, one in found.items()
+    }
 
 
 def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome], *, seed: int = 0) -> Comparison:
-    """Compare two runs over the queries that both contain. ``seed`` is the seed of the bootstrap."""
+    """Compare two runs over the queries that both contain. ``seed`` is the seed of the bootstrap.
+
+    The largest k of pass@k is one that every query has in both runs.
+    """
     shared = sorted(before.keys() & after.keys())
     pairs = [(before[query], after[query]) for query in shared]
-    decided = [(one, two) for one, two in pairs if one.rate is not None and two.rate is not None]
+    decided = [(one.split, one.counting, two.counting) for one, two in pairs if one.counting and two.counting]
+    k = min((min(one[0], two[0]) for _, one, two in decided), default=1)
     firsts = [(one.first, two.first) for one, two in pairs if one.first is not None and two.first is not None]
     lost = sum(one and not two for one, two in firsts)
     won = sum(two and not one for one, two in firsts)
@@ -109,12 +124,14 @@ def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome
         only_before=len(before) - len(shared),
         only_after=len(after) - len(shared),
         differences=(
-            _difference("pass rate", [(one.rate or 0.0, two.rate or 0.0) for one, two in decided], seed),
-            _difference("any of N", [(one.any_pass, two.any_pass) for one, two in decided], seed),
+            *(
+                _difference(f"pass@{k}", [(pass_at_k(*one, k), pass_at_k(*two, k)) for _, one, two in decided], seed)
+                for k in sorted({1, k})
+            ),
             _difference("first candidate", firsts, seed),
             _difference("tokens per answer", [(one.tokens, two.tokens) for one, two in pairs], seed),
         ),
-        splits=tuple(_split_change(name, decided) for name in sorted({one.split for one, _ in decided})),
+        splits=tuple(_split_change(name, decided) for name in sorted({split for split, _, _ in decided})),
         only_first_won=lost,
         only_second_won=won,
         p_value=mcnemar(lost, won),
@@ -132,8 +149,8 @@ def _difference(name: str, values: Sequence[tuple[float, float]], seed: int) -> 
     return Difference(name, count, sum(before) / count, sum(after) / count, interval)
 
 
-def _split_change(split: str, pairs: Sequence[tuple[QueryOutcome, QueryOutcome]]) -> SplitChange:
-    rates = [(one.rate or 0.0, two.rate or 0.0) for one, two in pairs if one.split == split]
+def _split_change(split: str, decided: Sequence[tuple[str, Counts, Counts]]) -> SplitChange:
+    rates = [(pass_at_k(*one, 1), pass_at_k(*two, 1)) for of_split, one, two in decided if of_split == split]
     return SplitChange(
         split=split,
         queries=len(rates),

@@ -18,23 +18,27 @@ SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "split
 class RatesJson(TypedDict):
     """Rates of all queries or of one split, from 0 to 1; a rate is None if it cannot be computed for any query.
 
-    ``first`` is the pass rate of candidate 0. ``best_of_n`` is the share of queries with at least one pass. ``picked``
-    is the accuracy of the sample with the highest reward. ``coverage`` is the share of queries with all n samples.
+    ``rate`` is pass@1 and ``best_of_n`` is pass@k, with ``k`` as in ``pass_at``. ``picked`` is the accuracy of the
+    sample with the highest reward among k. ``first`` is the pass rate of candidate 0. Candidates without a verdict of
+    pass or fail count in none of these rates. ``coverage`` is the share of queries with all n samples.
     """
 
     queries: int
     candidates: int
     verified: int
+    k: int | None
     rate: float | None
     rate_interval: tuple[float, float] | None
-    first: float | None
     best_of_n: float | None
+    best_of_n_interval: tuple[float, float] | None
     picked: float | None
+    picked_interval: tuple[float, float] | None
+    first: float | None
     coverage: float | None
 
 
 class IndexJson(TypedDict):
-    """The number of candidates with one index, the number of passes among them, and their pass rate.
+    """The number of candidates with one index, and of passes among them, and the share of passes among pass and fail.
 
     The counts use first draws (see ``QueryRecord.draws``).
     """
@@ -189,15 +193,19 @@ def judge_use(figures: RunFigures) -> JudgeUseJson:
 
 def _rates(figures: RunFigures, split: str | None, resamples: int) -> RatesJson:
     rates = figures.rates(split, resamples=resamples)
+    one, last, best = rates.pass_at_1, rates.pass_at_k, rates.best_by_reward
     return {
         "queries": rates.queries,
         "candidates": rates.candidates,
         "verified": rates.passes,
-        "rate": rates.rate,
-        "rate_interval": rates.rate_interval,
+        "k": last.k if last else None,
+        "rate": one.mean if one else None,
+        "rate_interval": (one.low, one.high) if one else None,
+        "best_of_n": last.mean if last else None,
+        "best_of_n_interval": (last.low, last.high) if last else None,
+        "picked": best.mean if best else None,
+        "picked_interval": (best.low, best.high) if best else None,
         "first": rates.first,
-        "best_of_n": rates.any_right,
-        "picked": rates.best_by_reward,
         "coverage": rates.coverage,
     }
 
@@ -207,7 +215,7 @@ def _by_index(figures: RunFigures) -> dict[int, IndexJson]:
     for index, outcomes in figures.by_index.items():
         records, verified = outcomes.total(), outcomes["pass"]
         decided = outcomes["pass"] + outcomes["fail"]
-        rows[index] = {"records": records, "verified": verified, "rate": verified / records if decided else None}
+        rows[index] = {"records": records, "verified": verified, "rate": share(verified, decided)}
     return rows
 
 

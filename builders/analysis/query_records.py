@@ -114,6 +114,11 @@ class QueryRecord(NamedTuple):
         """The ``draws`` that count towards pass@k."""
         return [candidate for candidate in self.draws if candidate.counts]
 
+    @property
+    def first_right(self) -> bool | None:
+        """Whether sample 0 passes; None if its verdict is neither pass nor fail."""
+        return next((one.right for one in self.sampled if one.index == 0 and one.conclusive), None)
+
 
 class TableRow(NamedTuple):
     """The columns of the candidates table that the figures use. Only the first two columns are required."""

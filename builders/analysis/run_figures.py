@@ -14,27 +14,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bestofn.builders.analysis.audit import OpinionJson, read_figures
 from bestofn.builders.analysis.candidate_totals import CandidateTotals
 from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row, pairs_of_run
-from bestofn.builders.analysis.query_records import (
-    CandidateRecord,
-    QueryRecord,
-    record_of_nested_row,
-    records_of_table,
-)
+from bestofn.builders.analysis.query_records import QueryRecord, record_of_nested_row, records_of_table
 from bestofn.builders.records import Row
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.descriptive import Moments, share
-from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootstrap_interval
+from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean
 from bestofn.builders.statistics.subsets import best_of_k
 from bestofn.builders.tables import candidate_table, shards
 
 ADDED_AT_ONCE = 500  # queries
 OUTCOMES = ("pass", "fail", "abstain", "error")
-Table = Mapping[str, NDArray[np.float64]]  # column -> one value per ``QueryKind``
 
 
 class Pool(NamedTuple):
@@ -78,27 +71,20 @@ class QueryKind(NamedTuple):
     split: str
     candidates: int
     passes: int
-    decided: int  # candidates with a verdict of pass or fail
     sampled: int
-    first: float | None  # 1 if the first candidate passes, else 0; None if there are no candidates
-    any_right: float | None  # 1 if a sampled candidate passes, else 0; None if there are no samples
-    best_by_reward: float | None  # share of passes among the sampled candidates with the highest reward
+    first: bool | None  # see ``QueryRecord.first_right``
     pool: Pool
 
     @classmethod
     def of(cls, query: QueryRecord) -> QueryKind:
         """Count the candidates of ``query``."""
-        sampled, candidates = query.sampled, query.draws
         return cls(
             split=query.split,
-            candidates=len(candidates),
-            passes=sum([candidate.right for candidate in candidates]),
-            decided=sum([candidate.conclusive for candidate in candidates]),
-            sampled=len(sampled),
-            first=float(candidates[0].right) if candidates else None,
-            any_right=float(any(candidate.right for candidate in sampled)) if sampled else None,
-            best_by_reward=truth_of_best(sampled),
-            pool=Pool.of([(candidate.reward, candidate.right) for candidate in candidates if candidate.counts]),
+            candidates=len(query.draws),
+            passes=sum([candidate.right for candidate in query.draws]),
+            sampled=len(query.sampled),
+            first=query.first_right,
+            pool=Pool.of([(candidate.reward, candidate.right) for candidate in query.counting]),
         )
 
 
@@ -127,12 +113,11 @@ class Rates(NamedTuple):
 
     queries: int
     candidates: int
-    passes: int
-    rate: float | None  # passes per candidate
-    rate_interval: tuple[float, float] | None  # 95 % confidence interval, from a bootstrap over queries
-    first: float | None
-    any_right: float | None
-    best_by_reward: float | None
+    passes: int  # candidates that pass; the candidates without a verdict of pass or fail do not count in the rates
+    pass_at_1: estimators.CurvePoint | None  # the first point of ``RunFigures.pass_at``
+    pass_at_k: estimators.CurvePoint | None  # its last point
+    best_by_reward: estimators.CurvePoint | None  # ``RunFigures.best_of`` at the k of ``pass_at_k``
+    first: float | None  # share of passes among the candidates 0 with a verdict of pass or fail
     coverage: float | None  # share of queries with all n samples
 
 
@@ -249,7 +234,7 @@ class RunFigures:
             sizes[pool.size, pool.passes] += count
         return estimators.pass_curve(sizes, resamples=resamples)
 
-    def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
+    def best_of(self, k: int, split: str | None = None, *, resamples: int = RESAMPLES) -> estimators.CurvePoint | None:
         """Return the accuracy of the sample with the highest reward among ``k`` samples, and its 95 % interval.
 
         A query counts if ``pass_at`` uses it and at least ``k`` of its candidates have a reward. The result is None if
@@ -266,7 +251,7 @@ class RunFigures:
                 values.add(float(best_of_k(ranks[None], shares[None], k)[0]), count)
         if not values.count:
             return None
-        return estimators.CurvePoint(k, values.mean, *values.interval(), values.count)
+        return estimators.CurvePoint(k, values.mean, *values.interval(resamples=resamples), values.count)
 
     def pass_rates(self) -> Counter[float]:
         """Return how many queries have each pass rate: pass rate -> number of queries."""
@@ -277,31 +262,22 @@ class RunFigures:
 
     def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
         """Return the rates of one split, or of all queries if ``split`` is None. See ``QueryRecord.draws``."""
-        table = self._table(split)
-        counts = table["queries"]
-        queries = int(counts.sum())
-        candidates, passes = int(counts @ table["candidates"]), int(counts @ table["passes"])
-        decided = bool(counts @ table["decided"])  # without any verdict of pass or fail, no rate is known
+        kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
+        curve, queries = self.pass_at(split, resamples=resamples), sum(kinds.values())
+        firsts: Counter[bool] = Counter()
+        for kind, count in kinds.items():
+            if kind.first is not None:
+                firsts[kind.first] += count
         return Rates(
             queries=queries,
-            candidates=candidates,
-            passes=passes,
-            rate=share(passes, candidates) if decided else None,
-            rate_interval=_rate_interval(table, resamples) if decided else None,
-            first=_mean(table["first"], counts) if decided else None,
-            any_right=_mean(table["any_right"], counts) if decided else None,
-            best_by_reward=_mean(table["best_by_reward"], counts) if decided else None,
-            coverage=share(int(counts[table["sampled"] == self.n].sum()), queries),
+            candidates=sum(count * kind.candidates for kind, count in kinds.items()),
+            passes=sum(count * kind.passes for kind, count in kinds.items()),
+            pass_at_1=curve[0] if curve else None,
+            pass_at_k=curve[-1] if curve else None,
+            best_by_reward=self.best_of(curve[-1].k, split, resamples=resamples) if curve else None,
+            first=share(firsts[True], firsts.total()),
+            coverage=share(sum(count for kind, count in kinds.items() if kind.sampled == self.n), queries),
         )
-
-    def _table(self, split: str | None) -> Table:
-        """Return the columns of a table with one row per ``QueryKind``: column name -> array. None becomes NaN."""
-        kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
-        names = ("candidates", "passes", "decided", "sampled", "first", "any_right", "best_by_reward")
-        rows = [(k.candidates, k.passes, k.decided, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
-        table = np.array(rows, np.float64).reshape(-1, len(names))
-        columns = {name: table[:, place] for place, name in enumerate(names)}
-        return {**columns, "queries": np.array(list(kinds.values()), np.float64)}
 
     def _pools(self, split: str | None) -> Counter[Pool]:
         """Count the queries of each pool: pool -> number of queries. Empty pools are omitted."""
@@ -335,26 +311,3 @@ def _figures_of_shards(run: Path) -> RunFigures:
             figures.add(query)
         pairs.add(pairs_of_row(row))
     return figures
-
-
-def truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
-    """Return the share of passes among the candidates with the highest reward; None if there are no rewards."""
-    scored = [(candidate.reward, candidate.right) for candidate in candidates if candidate.reward is not None]
-    if not scored:
-        return None
-    highest = max(reward for reward, _ in scored)
-    tied = [right for reward, right in scored if reward == highest]
-    return sum(tied) / len(tied)
-
-
-def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of the pass rate, from a bootstrap over queries; None if there are no queries."""
-    if not len(table["queries"]):
-        return None
-    both, counts = np.stack([table["passes"], table["candidates"]], axis=1), table["queries"]
-    return bootstrap_interval(both, lambda means: means[:, 0] / means[:, 1], resamples=resamples, counts=counts)
-
-
-def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
-    """Return the mean of ``values``, weighted by ``counts``. NaN values are ignored; None if every value is NaN."""
-    return share(float(np.nansum(values * counts)), int(counts[~np.isnan(values)].sum()))

@@ -12,7 +12,7 @@ from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import RunFigures
 from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import Row
-from bestofn.builders.report.number_format import point
+from bestofn.builders.report.number_format import at_k, percent, point
 
 LOADED = ("dpo", "kto", "sft", "candidates")  # the summary shows how to load the first of these that has rows
 
@@ -133,8 +133,7 @@ def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
         return None
     k = curve[-1].k
     best = figures.best_of(k, split)
-    last, by_reward = point(curve[-1]), f"{100 * best.mean:.1f} %" if best else "no rewards"
-    if k != largest:
-        last, by_reward = f"pass@{k} {last}", f"best of {k} {by_reward}" if best else by_reward
+    last = at_k("pass@", k, largest, point(curve[-1]))
+    by_reward = at_k("best of ", k, largest, percent(best.mean)) if best else "no rewards"
     queries = figures.queries if split is None else figures.queries_in(split)
     return f"  {split or 'all':<14} {queries:>8,}  {point(curve[0]):>22}  {last:>22}  {by_reward:>22}"

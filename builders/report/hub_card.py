@@ -22,7 +22,7 @@ from bestofn.builders.report.card_example import example_pair
 from bestofn.builders.report.card_language import languages_of
 from bestofn.builders.report.card_settings import Candidates
 from bestofn.builders.report.inspect_text import rates_by_split
-from bestofn.builders.report.number_format import MISSING, audit_rows, interval, percent, rate
+from bestofn.builders.report.number_format import MISSING, at_k, audit_rows, interval, percent, rate
 from bestofn.builders.tables.parquet_files import file_side, rows_in
 from bestofn.builders.tables.schema_page import column_lines
 
@@ -227,7 +227,8 @@ def _results(figures: RunJson) -> dict[str, object]:
         "queries": figures["queries"],
         "records": figures["records"],
         "outcomes": ", ".join(f"{count:,} {name}" for name, count in sorted(figures["outcomes"].items())),
-        "splits": [_split(name, part) for name, part in rates_by_split(figures).items()],
+        "k": figures["k"] or figures["n"],
+        "splits": [_split(name, part, figures["k"]) for name, part in rates_by_split(figures).items()],
         "curve": [
             {**point, "mean": percent(point["mean"]), "interval": interval(point["low"], point["high"])}
             for point in figures["pass_at"]
@@ -247,15 +248,15 @@ def _unverified(pairs: PairsJson | None) -> str:
     return ", ".join(kinds)
 
 
-def _split(name: str, part: RatesJson) -> dict[str, str]:
+def _split(name: str, part: RatesJson, k: int | None) -> dict[str, str]:
     return {
         "name": name or MISSING,
         "queries": f"{part['queries']:,}",
         "candidates": f"{part['candidates']:,}",
         "rate": rate(part["rate"], part["rate_interval"]),
         "first": percent(part["first"]),
-        "best": percent(part["best_of_n"]),
-        "picked": percent(part["picked"]),
+        "best": at_k("pass@", part["k"], k or 0, rate(part["best_of_n"], part["best_of_n_interval"])),
+        "picked": at_k("best of ", part["k"], k or 0, percent(part["picked"])),
     }
 
 

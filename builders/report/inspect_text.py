@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from bestofn.builders.analysis.figures_json import ModelCostJson, RatesJson, RunJson
 from bestofn.builders.analysis.run_figures import OUTCOMES
 from bestofn.builders.formats.terminal_text import escaped_value
-from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, judge_text, percent, rate
+from bestofn.builders.report.number_format import (
+    MISSING,
+    at_k,
+    audit_rows,
+    dollars,
+    interval,
+    judge_text,
+    percent,
+    rate,
+)
 from bestofn.builders.report.terminal import console, print_table, table
 
 if TYPE_CHECKING:
@@ -119,16 +128,18 @@ def _model(one: ModelCostJson) -> str:
 
 
 def _splits(run: RunJson) -> Table:
-    made = table("Verification", "Split", "Queries", "Candidates", "Verified (95 %)", "First", "Best of N", "By reward")
+    k = run["k"] or run["n"]
+    heads = ("Split", "Queries", "Candidates", "pass@1 (95 %)", f"pass@{k}", f"Best of {k} by reward", "First")
+    made = table("Verification", *heads)
     for split, part in rates_by_split(run).items():
         made.add_row(
             split or MISSING,
             f"{part['queries']:,}",
             f"{part['candidates']:,}",
             rate(part["rate"], part["rate_interval"]),
+            at_k("pass@", part["k"], k, percent(part["best_of_n"])),
+            at_k("best of ", part["k"], k, percent(part["picked"])),
             percent(part["first"]),
-            percent(part["best_of_n"]),
-            percent(part["picked"]),
         )
     return made
 
@@ -155,7 +166,7 @@ def _curve(run: RunJson) -> Table:
 
 
 def _runs(runs: Sequence[RunJson]) -> Table:
-    heads = ("N", "Queries", "Verified", "First", "Best of N", "By reward", "Pairs", "Cost")
+    heads = ("N", "Queries", "pass@1", "First", "pass@N", "Best of N by reward", "Pairs", "Cost")
     made = table("", "Run", "Model", *heads)
     for run in runs:
         made.add_row(
@@ -174,7 +185,7 @@ def _runs(runs: Sequence[RunJson]) -> Table:
 
 
 def _runs_by_split(runs: Sequence[RunJson], splits: Sequence[str]) -> Table:
-    made = table("Verified by split", "Run", *splits)
+    made = table("pass@1 by split", "Run", *splits)
     for run in runs:
         shares = [run["by_split"][split]["rate"] if split in run["by_split"] else None for split in splits]
         made.add_row(run["run"], *map(percent, shares))

@@ -37,6 +37,11 @@ def rate(share: float | None, bounds: tuple[float, float] | None) -> str:
     return f"{percent(share)} ({interval(*(bounds or (0.0, 1.0)))})"
 
 
+def at_k(name: str, k: int | None, heading: int, value: str) -> str:
+    """Return a cell of the column ``name`` ``heading``, such as pass@8. A cell with another ``k`` names its k."""
+    return value if k in (None, heading) else f"{name}{k} {value}"
+
+
 def dollars(value: float | None) -> str:
     """Format an amount in US dollars, with four decimals below one dollar and two decimals otherwise.
 

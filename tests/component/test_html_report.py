@@ -259,7 +259,7 @@ def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> No
     browser.open(report.write_comparison(before, after, tmp_path / "page.html"))
     assert browser.run("document.title") == "before and after · bestofn"
     assert browser.run(COUNT) == "16 of 16 queries"
-    assert "pass rate" in browser.run("document.querySelector('table').textContent")
+    assert "pass@1" in browser.run("document.querySelector('table').textContent")
     assert (
         browser.run("[...document.querySelectorAll('.both h2')].map((one) => one.textContent).join()") == "before,after"
     )

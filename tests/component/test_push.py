@@ -170,7 +170,7 @@ def test_the_folder_alone(run: Path) -> None:
     text = (folder / "README.md").read_text("utf-8")
     assert DatasetCard(text).data.configs[0]["config_name"] == "dpo"  # type: ignore[index]
     assert "api_key: '***'" in (folder / "config.yaml").read_text()
-    for words in ("pass@k", "best of 4", "DPOTrainer", "sums.jsonl", "MIT", f"{4 * QUERIES:,} answers"):
+    for words in ("pass@k", "by reward", "DPOTrainer", "sums.jsonl", "MIT", f"{4 * QUERIES:,} answers"):
         assert words in text, words
     for name in ("pass_at_k", "by_index"):
         assert f"(plots/{name}.svg)" in text

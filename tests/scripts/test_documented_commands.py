@@ -51,7 +51,7 @@ PRINTED = {
     "audit": "verdict",
     "loop": "All files are in",
     "regenerate": "candidate",
-    "voice": "pass rate",
+    "voice": "pass@1",
 }
 """Command -> a part of its output."""
 MARKS = {

@@ -15,8 +15,15 @@ import pytest
 
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import terminal
+from bestofn.builders.report.headline import headline
+from bestofn.builders.report.html_page import page
+from bestofn.builders.report.hub import Hub, prepare
+from bestofn.builders.report.number_format import percent
 from bestofn.scripts import compare, report
+from bestofn.scripts.catalogue import COMPARE
+from bestofn.scripts.compare import compare_runs
 from bestofn.scripts.inspect import main
 from tests.runs import write_run
 
@@ -32,13 +39,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figures_equal_pandas(runs: Path) -> None:
     found = to_json(figures_of_run(runs / "baseline"), resamples=200)
     df = pd.read_parquet(runs / "baseline" / "candidates" / "data.parquet")
-    assert found["rate"] == pytest.approx(df["is_verified"].mean())
-    assert found["first"] == pytest.approx(df[df.candidate_idx == 0]["is_verified"].mean())
-    assert found["best_of_n"] == pytest.approx(df.groupby("query_id")["is_verified"].max().mean())
-    for split, rate in df.groupby("split")["is_verified"].mean().items():
-        assert found["by_split"][split]["rate"] == pytest.approx(rate)
-    for index, rate in df.groupby("candidate_idx")["is_verified"].mean().items():
+    decided = df[df["verification_status"].isin(["pass", "fail"])]
+    assert found["rate"] == pytest.approx(pass_at_1(decided))
+    assert found["first"] == pytest.approx(decided[decided.candidate_idx == 0]["is_verified"].mean())
+    for split, rows in decided.groupby("split"):
+        assert found["by_split"][split]["rate"] == pytest.approx(pass_at_1(rows))
+    for index, rate in decided.groupby("candidate_idx")["is_verified"].mean().items():
         assert found["by_index"][index]["rate"] == pytest.approx(rate)
+    assert found["verified"] == df["is_verified"].sum()
     assert found["refusals"]["count"] == df["refusal_is_refusal"].sum()
     assert found["cost"]["usd"] == pytest.approx(df["cost_usd"].sum())
     assert found["pairs"]["total"] == sum(
@@ -48,6 +56,34 @@ def test_figures_equal_pandas(runs: Path) -> None:
     assert found["cost"]["prompt_tokens"] == df["usage_prompt_tokens"].sum()
     low, high = found["rate_interval"]
     assert low < found["rate"] < high
+
+
+def pass_at_1(decided: pd.DataFrame) -> float:
+    """Return the mean pass rate of the queries with at least as many candidates as 95 % of the queries have."""
+    queries = decided.groupby("query_id")["is_verified"]
+    sizes = queries.count().sort_values()
+    return queries.mean()[queries.count() >= sizes.iloc[int(0.05 * len(sizes))]].mean()
+
+
+def test_all_commands_print_one_pass_rate(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The build, ``inspect``, ``compare``, the report and the card have the same pass@1 and pass@4 of one run."""
+    run = runs / "baseline"
+    figures = figures_of_run(run)
+    one, last = (percent(point.mean) for point in (figures.pass_at()[0], figures.pass_at()[-1]))
+    assert figures.pass_at()[-1].k < 4, "some candidates have no verdict of pass or fail"
+    (compared,) = json.loads(compare_runs(parse(COMPARE, [str(run), str(run), "--json"]))).values()
+    shown = {found["name"]: percent(found["before"]) for found in compared["differences"][:2]}
+    assert shown == {"pass@1": one, f"pass@{figures.pass_at()[-1].k}": last}
+    main([str(run)])
+    texts = [
+        capsys.readouterr().out,
+        headline(figures, {}, run),
+        page(figures, [], {}, "run"),
+        (prepare(run, Hub("me/sums")) / "README.md").read_text(),
+    ]
+    for text in texts:
+        assert one in text
+        assert last in text
 
 
 def write_marks(path: Path, marks: list[str]) -> Path:
@@ -69,8 +105,10 @@ def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
     marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
     found = to_json(figures_of_run(write_marks(tmp_path / "bare.parquet", marks)), resamples=50)
     assert (found["queries"], found["records"], found["verified"]) == (8, 23, 10)
-    assert (found["first"], found["best_of_n"], found["coverage"]) == (4 / 8, 6 / 8, 7 / 8)
-    assert found["by_split"]["math"]["rate"] == 7 / 12
+    assert (found["first"], found["coverage"], found["k"]) == (4 / 8, 7 / 8, 2)
+    assert found["best_of_n"] == pytest.approx((2 / 3 + 1 + 1 + 2 / 3 + 0 + 1 + 0 + 1) / 8)
+    assert found["rate"] == pytest.approx((1 / 3 + 2 / 3 + 1 + 1 / 3 + 0 + 2 / 3 + 0 + 1 / 2) / 8)
+    assert found["by_split"]["math"]["rate"] == pytest.approx(7 / 12)
     assert found["picked"] is None
     assert found["pairs"] is None
     assert found["cost"]["usd"] is None
@@ -79,10 +117,10 @@ def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
 GOLDEN = """
 8 queries, 24 candidates: 13 fail, 11 pass
 Verification
-Split Queries Candidates Verified (95 %) First Best of N By reward
-code 4 12 33.3 % 25.0 % 50.0 % –
-math 4 12 58.3 % 75.0 % 100.0 % –
-all 8 24 45.8 % 50.0 % 75.0 % –
+Split Queries Candidates pass@1 (95 %) pass@3 Best of 3 by reward First
+code 4 12 33.3 % 50.0 % – 25.0 %
+math 4 12 58.3 % 100.0 % – 75.0 %
+all 8 24 45.8 % 75.0 % – 50.0 %
 By candidate index
 Index Candidates Verified Rate
 0 8 4 50.0 %
@@ -130,7 +168,7 @@ def test_one_run_on_a_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -
 def test_several_runs_side_by_side(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(runs / "*")])
     said = capsys.readouterr().out
-    for words in ("baseline", "improved", "tiny", "big", "Verified by split", "Best of N"):
+    for words in ("baseline", "improved", "tiny", "big", "pass@1 by split", "Best of N"):
         assert words in said
 
 

@@ -79,9 +79,9 @@ def test_the_accuracy_with_the_persona_is_compared_with_the_baseline(tmp_path: P
     words = [*map(str, paths), "persona=marvin"]
     effect = json.loads(run([*words, "--json"]))[str(paths[1])]["first_run_compared"]
     change = {one["name"]: (one["before"], one["after"]) for one in effect["differences"]}
-    assert change["pass rate"] == (6 / 8, 4 / 8)
-    assert change["any of N"] == (1.0, 3 / 4)
-    low, high = next(one["interval"] for one in effect["differences"] if one["name"] == "pass rate")
+    assert change["pass@1"] == (6 / 8, 4 / 8)
+    assert change["pass@2"] == (1.0, 3 / 4)
+    low, high = next(one["interval"] for one in effect["differences"] if one["name"] == "pass@1")
     assert low < -0.25 < high
     assert (effect["only_first_won"], effect["only_second_won"]) == (1, 0)
     shown = run(words)

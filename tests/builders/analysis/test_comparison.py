@@ -58,12 +58,13 @@ AFTER = rows(q1="pfff", q2="ffff", q3="pfff", q4="ae", q8="p")
 def test_figures_by_hand() -> None:
     found = compare(by_query(BEFORE), by_query(AFTER))
     assert (found.shared, found.only_before, found.only_after) == (4, 1, 1)
-    rate, any_pass, first, tokens = found.differences
+    rate, pass_at_2, first, tokens = found.differences
     assert rate.queries == 3  # q4 has no conclusive verdict after
     assert rate.before == pytest.approx((1 + 0.5 + 0) / 3)
     assert rate.after == pytest.approx((0.25 + 0 + 0.25) / 3)
-    assert any_pass.before == pytest.approx(2 / 3)
-    assert any_pass.after == pytest.approx(2 / 3)
+    assert pass_at_2.name == "pass@2"
+    assert pass_at_2.before == pytest.approx((1 + 1 + 0) / 3)
+    assert pass_at_2.after == pytest.approx((0.5 + 0 + 0.5) / 3)
     assert first.queries == 3
     assert (found.only_first_won, found.only_second_won) == (1, 1)
     assert found.p_value == 1.0
@@ -94,9 +95,9 @@ def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
     For example, ``ppf`` with two fixed samples counts as ``pp``.
     """
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
-    rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
+    rate, pass_at_2, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
     assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert any_pass.after == 1.0
+    assert pass_at_2.after == pytest.approx(2 / 3)
 
 
 def test_nothing_to_compare_is_no_difference(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_nothing_to_compare_is_no_difference(tmp_path: Path) -> None:
     assert "*" not in text
     found = json.loads(run([one, two, "--json"]), parse_constant=pytest.fail)[two]
     assert found["differences"][0] == {
-        "name": "pass rate", "queries": 0, "before": 0.0, "after": 0.0, "interval": None
+        "name": "pass@1", "queries": 0, "before": 0.0, "after": 0.0, "interval": None
     }  # fmt: skip
 
 

@@ -80,8 +80,7 @@ def test_without_any_verdict_no_rate_is_known() -> None:
     run = to_json(figures)
     for name in ("rate", "rate_interval", "first", "best_of_n", "picked"):
         assert run["by_split"]["math"][name] is None, name
-    assert run["by_split"]["code"]["rate"] == 0.25
-    assert run["rate"] == 0.125
+    assert run["by_split"]["code"]["rate"] == run["rate"] == 0.5
     undecided = to_json(figures_of(query("math", "aa", [1.0, 0.0])))
     assert undecided["rate"] is None
     assert {part["rate"] for part in undecided["by_index"].values()} == {None}
