@@ -219,10 +219,6 @@ class RunFigures:
         """The largest number of samples per query."""
         return max((kind.sampled for kind in self.kinds), default=0)
 
-    def queries_in(self, split: str) -> int:
-        """Return the number of queries in one split."""
-        return sum(count for kind, count in self.kinds.items() if kind.split == split)
-
     def pass_at(self, split: str | None = None, *, resamples: int = RESAMPLES) -> list[estimators.CurvePoint]:
         """Return pass@k for k = 1, 2, 4 …, with 95 % intervals over queries. If ``split`` is None, all splits count.
 

@@ -108,15 +108,14 @@ def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
 
 def _splits(figures: RunFigures) -> list[str]:
     """Return the lines of a table with one row per split; [] if no candidate counts towards pass@k."""
-    curve = figures.pass_at()
-    if not curve:
+    last = figures.rates().pass_at_k
+    if last is None:
         return []
-    largest = curve[-1].k
-    heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)", f"best of {largest} by reward")
+    heads = ("pass@1 (95 %)", f"pass@{last.k} (95 %)", f"best of {last.k} by reward")
     rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {heads[2]:>22}"]
     splits = list(figures.by_split)
     for split in [*splits, None] if len(splits) > 1 else splits:
-        if row := _split(figures, split, largest):
+        if row := _split(figures, split, last.k):
             rows.append(row)
     return rows
 
@@ -128,12 +127,10 @@ def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
 
     ``largest`` is the k in the heading of the table. If the split has a different largest k, the row shows that k.
     """
-    curve = figures.pass_at(split)
-    if not curve:
+    rates = figures.rates(split)
+    if rates.pass_at_1 is None or rates.pass_at_k is None:
         return None
-    k = curve[-1].k
-    best = figures.best_of(k, split)
-    last = at_k("pass@", k, largest, point(curve[-1]))
+    k, best = rates.pass_at_k.k, rates.best_by_reward
+    last = at_k("pass@", k, largest, point(rates.pass_at_k))
     by_reward = at_k("best of ", k, largest, percent(best.mean)) if best else "no rewards"
-    queries = figures.queries if split is None else figures.queries_in(split)
-    return f"  {split or 'all':<14} {queries:>8,}  {point(curve[0]):>22}  {last:>22}  {by_reward:>22}"
+    return f"  {split or 'all':<14} {rates.queries:>8,}  {point(rates.pass_at_1):>22}  {last:>22}  {by_reward:>22}"

@@ -132,11 +132,11 @@ def summary_html(figures: RunFigures, manifest: Row) -> Markup:
 
 def details_html(figures: RunFigures) -> Markup:
     """Return the tables and charts of a run."""
-    curve = figures.pass_at()
+    last = figures.rates().pass_at_k
     return fragment(
         "report_details.html",
         audit=audit_rows(figures.audit),
-        largest_k=curve[-1].k if curve else 1,
+        largest_k=last.k if last else 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),
         methods=[
@@ -238,16 +238,15 @@ def _unverified(figures: RunFigures) -> list[str]:
 
 
 def _accuracy_cards(figures: RunFigures) -> list[Card]:
-    curve = figures.pass_at()
-    if not curve:
+    rates = figures.rates()
+    if rates.pass_at_1 is None or rates.pass_at_k is None:
         return []
-    first, last = curve[0], curve[-1]
-    cards = [Card("pass@1", percent(first.mean), _bounds(first))]
-    if last.k > 1:
-        cards.append(Card(f"pass@{last.k}", percent(last.mean), _bounds(last)))
-        if best := figures.best_of(last.k):
-            cards.append(Card(f"best of {last.k} by reward", percent(best.mean), _bounds(best)))
-    return cards
+    points = {"pass@1": rates.pass_at_1}
+    if (k := rates.pass_at_k.k) > 1:
+        points[f"pass@{k}"] = rates.pass_at_k
+        if rates.best_by_reward:
+            points[f"best of {k} by reward"] = rates.best_by_reward
+    return [Card(name, percent(point.mean), _bounds(point)) for name, point in points.items()]
 
 
 def _cost_card(figures: RunFigures, pairs: int) -> Card:
@@ -260,30 +259,32 @@ def _cost_card(figures: RunFigures, pairs: int) -> Card:
 
 
 def _split_rows(figures: RunFigures) -> list[SplitRow]:
-    whole = figures.pass_at()
-    largest = whole[-1].k if whole else 1
+    whole = figures.rates().pass_at_k
+    largest = whole.k if whole else 1
     rows: list[SplitRow] = []
     for split, outcomes in figures.by_split.items():
-        curve = figures.pass_at(split)
+        rates = figures.rates(split)
         rows.append(
             SplitRow(
                 split=split,
-                queries=figures.queries_in(split),
+                queries=rates.queries,
                 candidates=outcomes.total(),
-                first=_cell(curve[0], 1) if curve else ("", "", ""),
-                last=_cell(curve[-1], largest) if curve else ("", "", ""),
+                first=_cell(rates.pass_at_1, 1),
+                last=_cell(rates.pass_at_k, largest),
                 outcomes=[outcomes[name] for name in OUTCOMES],
             )
         )
     return rows
 
 
-def _cell(point: CurvePoint, k: int) -> tuple[str, str, str]:
-    """Return (name, value, interval) of a table cell.
+def _cell(point: CurvePoint | None, k: int) -> tuple[str, str, str]:
+    """Return (name, value, interval) of a table cell; empty texts if there is no point.
 
     ``k`` is the k in the heading of the column. If the point has another k, the name is, for example, "pass@4 ".
     Otherwise the name is empty.
     """
+    if point is None:
+        return "", "", ""
     return "" if point.k == k else f"pass@{point.k} ", percent(point.mean), _bounds(point)
 
 
