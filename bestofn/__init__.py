@@ -25,13 +25,18 @@ if TYPE_CHECKING:
         openrlhf_reward,
         verl_reward,
     )
+    from bestofn.builders.api.stages import Generate, Pair, Score, Verify
     from bestofn.builders.api.verification import verifier, verify
     from bestofn.reward.registry import get_reward
-    from bestofn.runs import Run, best_of, build, pairs
+    from bestofn.runs import Run, best_of, build, pairs, tables
     from bestofn.verifiers.registry import get_verifier
 
 __all__ = [
+    "Generate",
+    "Pair",
     "Run",
+    "Score",
+    "Verify",
     "__version__",
     "async_grpo_reward",
     "best_of",
@@ -43,6 +48,7 @@ __all__ = [
     "openrlhf_reward",
     "pairs",
     "sandbox",
+    "tables",
     "verifier",
     "verify",
     "verify_dataset",
@@ -50,7 +56,11 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Generate": "builders.api.stages",
+    "Pair": "builders.api.stages",
     "Run": "runs",
+    "Score": "builders.api.stages",
+    "Verify": "builders.api.stages",
     "async_grpo_reward": "builders.api.rewards",
     "best_of": "runs",
     "build": "runs",
@@ -60,6 +70,7 @@ _MODULES = {
     "nemo_rl_reward": "builders.api.rewards",
     "openrlhf_reward": "builders.api.rewards",
     "pairs": "runs",
+    "tables": "runs",
     "verifier": "builders.api.verification",
     "verify": "builders.api.verification",
     "verify_dataset": "builders.api.datasets",

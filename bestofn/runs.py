@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Message, Row
+
+if TYPE_CHECKING:
+    from bestofn.builders.api.stages import MappedStage
 
 Setting = Any
 """The value of a setting of ``bestofn build``."""
@@ -186,6 +190,26 @@ def best_of(
     digest = hashlib.sha256(json.dumps([row, provider, settings], sort_keys=True, default=str).encode()).hexdigest()
     run = build([row], provider, n, out=out or Path("runs/best_of") / digest[:16], **settings)
     return [dict(one) for group in best_answers(run.folder, n) for one in group]
+
+
+def tables(
+    dataset: Tables,
+    stages: Sequence[MappedStage],
+    *,
+    out: str | Path | None = None,
+    test_share: float = 0.0,
+    **settings: Setting,
+) -> Run:
+    """Write the tables that a build publishes to the folder ``out``, and return it as a ``Run``.
+
+    ``dataset`` is the result of all four ``stages``, which say what was done: pairing rules, temperature, reward. The
+    other settings are those of a build that change only the tables: ``keep_reasoning`` and ``judge_table``.
+    """
+    from bestofn.builders.api.stages import write_tables
+
+    folder = Path(out or tempfile.mkdtemp(prefix="bestofn-tables-"))
+    write_tables(dataset, stages, folder, {**settings, "test_share": test_share})
+    return Run(folder)
 
 
 def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) -> tuple[list[str], str]:

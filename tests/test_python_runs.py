@@ -91,4 +91,5 @@ def test_every_line_of_the_page_runs(tmp_path, monkeypatch):
     lines = printed.getvalue().splitlines()
     assert lines[0].startswith("pass 1.0")
     assert lines[1:4] == ["['pass', 'fail']", "pass", "[1.0]"]
-    assert "\\\\boxed{6}" in lines[-1]
+    assert "\\\\boxed{6}" in lines[4]
+    assert lines[-1].endswith(" 8")

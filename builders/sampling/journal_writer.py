@@ -88,6 +88,7 @@ class JournalWriter:
         self._gathered: list[Write] = []  # in this iteration of the event loop
         self._waiting: queue.SimpleQueue[list[Write] | None] = queue.SimpleQueue()
         self._connection: sqlite3.Connection | None = None
+        self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
 
@@ -123,7 +124,8 @@ class JournalWriter:
         """Write everything that is still queued, then end the thread."""
         self._send_gathered()
         self._waiting.put(None)
-        await asyncio.to_thread(self._thread.join)
+        await self._ended.wait()  # not in another thread: at the end of the process, none can be started
+        self._thread.join()
 
     def _run(self) -> None:
         late: list[Write] = []  # the file was locked; these entries are retried once at the end
@@ -144,6 +146,8 @@ class JournalWriter:
         self._commit(late)
         if self._connection is not None:
             self._connection.close()
+        with contextlib.suppress(RuntimeError):  # the event loop is closed, so no caller is waiting
+            self._loop.call_soon_threadsafe(self._ended.set)
 
     def _next_parts(self) -> list[list[Write] | None]:
         """Wait for writes and return all queued ones. If the result contains None, the thread must end."""

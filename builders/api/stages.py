@@ -1,0 +1,313 @@
+"""The stages of a build as functions for ``Dataset.map``: ``bestofn.Generate``, ``Verify``, ``Score`` and ``Pair``.
+
+    ds = ds.map(bestofn.Generate(provider="openai", n=4, journal="journal.sqlite"), batched=True)
+    ds = ds.map(bestofn.Verify("math"), batched=True, num_proc=2)
+    ds = ds.map(bestofn.Score("verification"), batched=True)
+    ds = ds.map(bestofn.Pair("best_vs_worst"), batched=True)
+
+The rows are those of a build: ``schema.all_features`` lists their columns. A table without these columns is read by
+``sources.resolver``, as everywhere. ``tables`` writes the published tables of the result.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets import Features
+
+from bestofn.builders.api.queries import ALIASES, AUTO, VERIFIER_OF_KIND
+from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.schema import all_features, candidate_to_row, query_to_row
+from bestofn.builders.sources.resolver import require
+from bestofn.builders.sources.row_reader import RowReader
+from bestofn.builders.stages.stage import Stage
+from bestofn.builders.tables.arrow_rows import from_table, to_table
+
+log = logging.getLogger(__name__)
+
+Setting = Any
+"""The value of a setting."""
+Batch = Any
+"""A batch of ``Dataset.map`` or ``IterableDataset.map``, or an Arrow table."""
+QUERY = ("query_id", "messages", "reference")
+"""The columns by which a table with the rows of a build is recognised."""
+NEEDS = {"verify": ("candidates",), "reward": ("candidates", "verdicts"), "pairs": ("candidates", "verdicts", "scores")}
+"""Stage -> the columns that the stages before it add."""
+BEFORE = {"candidates": "Generate", "verdicts": "Verify", "scores": "Score"}
+DEFAULT_JOURNAL = "runs/journal.sqlite"
+PART_ROWS = 256  # rows that are read and written at a time
+KEPT = ("sampling", "prices", "budget_usd", "trusted", "journal")
+"""The settings of a build that a stage needs besides its own node."""
+
+_open: dict[str, _Opened] = {}
+_of_parent: list[_Opened] = []
+"""In a forked process: the open stages of the parent. Deleting them here would disturb connections of the parent."""
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A stage whose objects are open in the event loop of one process. ``entered`` keeps them open."""
+
+    stage: Stage
+    settings: object
+    loop: Loop
+    entered: object = field(repr=False)
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+class MappedStage:
+    """A stage for ``Dataset.map(stage, batched=True)``. The subclasses say which.
+
+    It is only its settings: it can be pickled, and ``datasets`` finds a cached result by them. Whatever it needs, such
+    as connections, sandboxes and worker processes, opens at the first batch of each process, and closes when the
+    process ends. ``columns`` maps parts of a query to columns, for a table that does not have the columns of a build.
+    """
+
+    name = ""
+
+    def __init__(self, words: Sequence[str], columns: Mapping[str, object] | None, journal: str | Path | None) -> None:
+        from bestofn.builders.config.composition import compose, quoted
+
+        config = compose([*words, *([f"journal={quoted(str(journal))}"] if journal else [])])
+        kept = {key: config.get(key) for key in KEPT}
+        self.config: JsonObject = {"stages": {self.name: config["stages"][self.name]}, **kept}
+        self.columns = dict(columns or {})
+
+    def __getstate__(self) -> JsonObject:
+        return {"config": self.config, "columns": self.columns}
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Return ``batch`` with the columns of the stage, and those of a query if it lacks them."""
+        stage = self.opened().stage
+        table = getattr(batch, "pa_table", batch)
+        if hasattr(table, "column_names"):
+            rows = [] if self._has_queries(table.column_names) else from_table(table, _features(table))
+            nested = self._nested(rows, table.column_names)
+            return stage(_with_columns(table, to_table(nested, _types(nested))) if nested else table)
+        names = list(batch)
+        rows = [dict(zip(names, values, strict=True)) for values in zip(*batch.values(), strict=True)]
+        nested = self._nested([] if self._has_queries(names) else rows, names)
+        added = {name: [row[name] for row in nested] for name in (nested[0] if nested else ())}
+        return stage({**batch, **added})
+
+    def opened(self) -> _Opened:
+        """Return the stage, whose objects are open in this process."""
+        key = json.dumps([self.name, self.config], sort_keys=True, default=str)
+        with _lock:
+            opened = _open.get(key)
+            if opened is not None and not opened.loop.is_of_this_process:
+                _of_parent.append(_open.pop(key))
+                opened = None
+            if opened is None:
+                opened = _open[key] = self._open()
+            return opened
+
+    def _open(self) -> _Opened:
+        from bestofn.builders.config.objects import ObjectBuilder, settings_of
+        from bestofn.builders.sampling.cost import Ledger
+        from bestofn.builders.sampling.journal import Journal
+        from bestofn.builders.sampling.sampler import sampler
+
+        ledger = Ledger(budget_usd=self.config["budget_usd"], prices=self.config["prices"])
+        journal = Journal(Path(self.config["journal"] or DEFAULT_JOURNAL))
+        objects = ObjectBuilder(
+            trusted=self.config["trusted"] or (), wrap=lambda provider: sampler(provider, journal, ledger)
+        )
+        node = self.config["stages"][self.name]
+        stage: Stage = objects.build(node, f"stages.{self.name}")
+        things = [*([journal] if objects.samplers else []), *objects.opened_in_order]
+        stage.loop = Loop().__enter__()  # it is left when the process ends, and closes what is open in it
+        entered = stage.loop.open(*things)
+        entered.__enter__()
+        return _Opened(stage, settings_of(node, objects), stage.loop, entered)
+
+    # --- tables without the columns of a build -----------------------------------------------------------------------
+
+    def _has_queries(self, names: Iterable[str]) -> bool:
+        """Return whether a table has the columns of a query. Raises ``ConfigError`` if it lacks other needed ones."""
+        names = set(names)
+        if not set(QUERY) <= names:
+            return False
+        for name in NEEDS.get(self.name, ()):
+            if name not in names:
+                raise ConfigError(f"the table has no column {name!r}: map bestofn.{BEFORE[name]}(…) before this stage.")
+        return True
+
+    def _nested(self, rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+        """Return the columns of the queries in ``rows``, and of their recorded responses if the stage needs them."""
+        if not rows:
+            return []
+        if self.name not in ("generate", "verify"):
+            raise ConfigError(
+                f"the table has no columns {', '.join(QUERY)}: map bestofn.Generate(…) or bestofn.Verify(…) before "
+                "this stage."
+            )
+        with_responses = self.name == "verify"
+        reader = RowReader(self.columns, name="the table", needs_question=not with_responses, where="columns: ")
+        reader.examine(rows)
+        if with_responses and not {"response", "candidates"} & set(reader.layout.columns):
+            require(reader.layout, "response", names)
+        nested = [_read(reader, row, place, with_responses) for place, row in enumerate(rows)]
+        for reason, count in reader.skipped.items():
+            log.warning("%d of %d rows: %s", count, len(rows), reason)
+        return nested
+
+
+def _read(reader: RowReader, row: Row, place: int, with_responses: bool) -> Row:
+    from bestofn.builders.providers.recorded import Recorded
+
+    try:
+        query = reader.read(row)
+    except SourceError as reason:
+        problem = f"row {place} of a batch cannot be read: {reason}. Leave out such rows: ds.filter(…)"
+        raise ConfigError(problem) from reason
+    if not with_responses:
+        return query_to_row(query)
+    return {**query_to_row(query), "candidates": list(map(candidate_to_row, Recorded().answers_for(query)))}
+
+
+def _types(nested: Sequence[Row]) -> Features:
+    return Features({name: all_features()[name] for name in nested[0]})
+
+
+def _features(table: Batch) -> Features:
+    return Features.from_arrow_schema(table.schema)
+
+
+def _with_columns(table: Batch, added: Batch) -> Batch:
+    for name in added.column_names:
+        table = table.drop_columns([name]) if name in table.column_names else table
+        table = table.append_column(added.schema.field(name), added.column(name))
+    return table
+
+
+class Generate(MappedStage):
+    """Adds the column ``candidates``: ``n`` responses per query, sampled from ``provider``.
+
+    ``settings`` are those of ``bestofn build`` that change the candidates: ``sampling={"temperature": 0.7}``,
+    ``persona=…``, ``tools=…``, ``budget_usd=…``; those of the provider are ``provider_settings={"model": …}``. Every
+    completion is in ``journal`` before it is used; a later call with the same journal reads it from there, and sends
+    only what is missing.
+    """
+
+    name = "generate"
+
+    def __init__(
+        self,
+        provider: str = "pocket",
+        n: int | None = None,
+        *,
+        journal: str | Path | None = None,
+        columns: Mapping[str, object] | None = None,
+        provider_settings: Mapping[str, object] | None = None,
+        **settings: Setting,
+    ) -> None:
+        from bestofn.builders.config.setting_words import settings_words
+
+        words = [f"provider={provider}", f"n={'null' if n is None else n}", *settings_words(settings)]
+        words += _words("provider", provider_settings or {})
+        super().__init__(words, columns, journal)
+
+
+class Verify(MappedStage):
+    """Adds the column ``verdicts``, one verdict per candidate.
+
+    ``kind`` is the verifier, as for ``bestofn.verify``; ``settings`` are its settings. A judge asks ``provider``.
+    """
+
+    name = "verify"
+
+    def __init__(
+        self,
+        kind: str = AUTO,
+        *,
+        sandbox: str = "auto",
+        provider: str = "pocket",
+        journal: str | Path | None = None,
+        columns: Mapping[str, object] | None = None,
+        **settings: Setting,
+    ) -> None:
+        kind = ALIASES.get(kind, kind)
+        name = "by_split" if kind == AUTO else VERIFIER_OF_KIND.get(kind, kind)
+        words = [f"verifier={name}", f"sandbox={sandbox}", f"provider={provider}", *_words("verifier", settings)]
+        super().__init__(words, columns, journal)
+
+
+class Score(MappedStage):
+    """Adds the column ``scores``, one score per candidate. ``settings`` are settings of the reward."""
+
+    name = "reward"
+
+    def __init__(
+        self,
+        reward: str = "verification",
+        *,
+        provider: str = "pocket",
+        journal: str | Path | None = None,
+        **settings: Setting,
+    ) -> None:
+        super().__init__([f"reward={reward}", f"provider={provider}", *_words("reward", settings)], None, journal)
+
+
+class Pair(MappedStage):
+    """Adds the column ``pairs``, the preference pairs of each query. ``settings`` are settings of the pairing."""
+
+    name = "pairs"
+
+    def __init__(self, pairs: str = "best_vs_worst", **settings: Setting) -> None:
+        super().__init__([f"pairs={pairs}", *_words("pairs", settings)], None, None)
+
+
+def _words(group: str, settings: JsonObject) -> list[str]:
+    from bestofn.builders.config.setting_words import settings_words
+
+    return settings_words({group: settings}) if settings else []
+
+
+def write_tables(dataset: Batch, stages: Sequence[MappedStage], folder: Path, settings: JsonObject) -> None:
+    """Write the tables that a build publishes to ``folder``; see ``bestofn.tables``."""
+    from bestofn.builders.run.fingerprints import fingerprint
+    from bestofn.builders.run.run_folder import part_of
+    from bestofn.builders.run.table_settings import table_settings
+    from bestofn.builders.schema import SCHEMA_VERSION
+    from bestofn.builders.tables import parquet_files
+    from bestofn.builders.tables.writer import write_views
+
+    part = part_of(folder, 0)
+    part.parent.mkdir(parents=True, exist_ok=True)
+    parquet_files.write_tables(_nested_tables(dataset), part, all_features(), {"schema_version": SCHEMA_VERSION})
+    opened = {stage.name: stage.opened() for stage in stages}
+    sampling = next((stage.config["sampling"] for stage in stages if stage.name == "generate"), None)
+    config = {**settings, "sampling": sampling}
+    used = fingerprint([(name, one.settings) for name, one in opened.items()])[:12]
+    described = {"schema_version": SCHEMA_VERSION, "config": {"sampling": sampling}}
+    write_views([part], folder, described, table_settings(config, [one.stage for one in opened.values()], {}, used))
+
+
+def _nested_tables(dataset: Batch) -> Iterator[Batch]:
+    """Yield the rows of a build in ``dataset``, a ``Dataset`` or an ``IterableDataset``, as Arrow tables."""
+    kinds = all_features()
+    for batch in dataset.iter(PART_ROWS):
+        missing = [name for name in kinds if name not in batch]
+        if missing:
+            raise ConfigError(f"the dataset has no column {', '.join(missing)}; expected the result of all four stages")
+        names = list(kinds)
+        values = zip(*(batch[name] for name in names), strict=True)
+        yield to_table([dict(zip(names, row, strict=True)) for row in values], kinds)

@@ -1,0 +1,131 @@
+"""``ds.map(bestofn.Generate(…)).map(bestofn.Verify(…)).map(bestofn.Score(…)).map(bestofn.Pair(…))`` is a build."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from datasets.fingerprint import Hasher
+
+import bestofn
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.schema import all_features
+from bestofn.builders.tables.shards import nested, parts_of
+from tests.loopback import OpenAIServer
+
+ROWS = [{"question": f"What is {a} + {b}?", "answer": str(a + b)} for a in range(3, 6) for b in (2, 9)]
+ELSEWHERE = {"source", "source_dataset", "seconds", "verification_seconds"}
+"""The name of the dataset, and times."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> bestofn.Run:
+    out = tmp_path_factory.mktemp("built") / "run"
+    settings: dict[str, Any] = {"verifier": "math", "sandbox": "none", "test_share": 0.0}
+    return bestofn.build(ROWS, "pocket", 4, out=out, **settings)
+
+
+def stages(built: bestofn.Run) -> list[Any]:
+    return [
+        bestofn.Generate("pocket", 4, journal=built.folder / "journal.sqlite", sandbox="none"),
+        bestofn.Verify("math", sandbox="none"),
+        bestofn.Score("verification"),
+        bestofn.Pair("best_vs_worst"),
+    ]
+
+
+def without(value: Any) -> Any:
+    """Return a value without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: without(one) for key, one in value.items() if key not in ELSEWHERE}
+    return [without(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["Dataset", "IterableDataset"])
+def test_the_mapped_stages_are_a_build(built: bestofn.Run, streamed: bool, tmp_path: Path) -> None:
+    generate, verify, score, pair = stages(built)
+    ds: Any = Dataset.from_list(ROWS)
+    if streamed:
+        ds = ds.to_iterable_dataset(num_shards=2).map(generate, batched=True).map(verify, batched=True)
+    else:
+        ds = ds.map(generate, batched=True).map(verify, batched=True, num_proc=2)
+    ds = ds.map(score, batched=True).map(pair, batched=True)
+    rows = [{name: row[name] for name in all_features()} for row in ds]
+    expected = [{name: row[name] for name in all_features()} for row in nested(parts_of(built.folder))]
+    assert without(rows) == without(expected)
+    published = bestofn.tables(ds, stages(built), out=tmp_path / "tables")
+    for name in ("dpo", "reward_model", "kto", "sft", "grpo"):
+        assert published.table(name)["train"][:] == built.table(name)["train"][:]
+    assert [without(row) for row in published.candidates] == [without(row) for row in built.candidates]
+
+
+def test_recorded_responses_are_read_by_the_resolver() -> None:
+    rows = [{"problem": "1 + 1?", "gold": "2", "completion": text} for text in ("\\boxed{2}", "\\boxed{3}")]
+    ds = Dataset.from_list(rows).map(bestofn.Verify("math"), batched=True)
+    assert [row["verdicts"][0]["outcome"] for row in ds] == ["pass", "fail"]
+    assert [row["candidates"][0]["messages"][-1]["content"] for row in ds] == ["\\boxed{2}", "\\boxed{3}"]
+    assert ds["problem"] == ["1 + 1?", "1 + 1?"]
+    mapped = Dataset.from_list([{"a": "1 + 1?", "b": "2", "c": ["2", "3"]}])
+    verify = bestofn.Verify("math", columns={"question": "a", "reference": "b", "response": "c"})
+    assert [one["outcome"] for one in mapped.map(verify, batched=True)[0]["verdicts"]] == ["pass", "fail"]
+
+
+def test_a_stage_is_its_settings() -> None:
+    program = (
+        "import bestofn; from datasets.fingerprint import Hasher\n"
+        "print(Hasher.hash(bestofn.Verify('math', rounding='strict')))"
+    )
+    other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    verify = bestofn.Verify("math", rounding="strict")
+    used = Dataset.from_list([{"gold": "2", "completion": "\\boxed{2}"}]).map(verify, batched=True)
+    assert used[0]["verdicts"][0]["outcome"] == "pass"
+    assert Hasher.hash(verify) == other.stdout.strip() == Hasher.hash(pickle.loads(pickle.dumps(verify)))
+    assert Hasher.hash(bestofn.Verify("math")) != Hasher.hash(verify)
+
+
+def verified(verify: Any) -> str:
+    row = {"question": ["1 + 1?"], "answer": ["2"], "completion": ["\\boxed{2}"]}
+    return verify(row)["verdicts"][0][0]["outcome"]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_used_stage_works_in_another_process_that_ends(method: str) -> None:
+    verify = bestofn.Verify("math")
+    assert verified(verify) == "pass"
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply_async(verified, [verify]).get(timeout=300) == "pass"
+        pool.close()
+        pool.join()
+
+
+def test_generation_resumes_from_its_journal(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        settings = {"model": "m", "base_url": server.url, "api_key": "k"}
+        for n, sent in ((1, 2), (1, 2), (2, 4)):
+            generate = bestofn.Generate(
+                "openai_chat", n, journal=tmp_path / "j.sqlite", provider_settings=settings, tools="none"
+            )
+            ds = Dataset.from_list(ROWS[:2]).map(generate, batched=True, load_from_cache_file=False)
+            assert [len(row["candidates"]) for row in ds] == [n, n]
+            assert server.completions == sent
+
+
+def test_what_is_missing_is_named() -> None:
+    for stage in (bestofn.Score(), bestofn.Pair()):
+        with pytest.raises(ConfigError, match="before this stage"):
+            stage({"question": ["?"], "answer": ["2"]})
+    with pytest.raises(ConfigError, match="Set response="):
+        bestofn.Verify("math")({"question": ["?"], "answer": ["2"]})
+    with pytest.raises(ConfigError, match="row 1 of a batch cannot be read: empty question"):
+        bestofn.Generate("scripted")({"question": ["1?", ""], "answer": ["2", "3"]})
+    with pytest.raises(ConfigError, match="did you mean 'rounding'"):
+        bestofn.Verify("math", roundng="strict")({"question": ["?"], "answer": ["2"], "response": ["2"]})
+    with pytest.raises(ConfigError, match="has no column split"):
+        bestofn.tables(Dataset.from_list(json.loads('[{"query_id": "1"}]')), [])
