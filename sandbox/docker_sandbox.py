@@ -26,9 +26,8 @@ from bestofn.sandbox.conformance import QUICK_MEMORY_MB
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.leftovers import is_dead, owner
-from bestofn.sandbox.opening import STARTING, PooledSandbox
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
-from bestofn.sandbox.pool import Pool
+from bestofn.sandbox.pool import STARTING, Pool, PooledSandbox
 from bestofn.sandbox.streams import AttachedStream
 
 if TYPE_CHECKING:
@@ -96,8 +95,6 @@ class DockerSandbox(PooledSandbox):
     cannot be built, or if a container does not isolate programs (``conformance.check_isolation``). It raises
     ``ConfigError`` if the engine has no such runtime.
     """
-
-    unavailable = ""
 
     name = "docker"
     operational = ("workers", "runs_per_box", "host")

@@ -36,10 +36,9 @@ from bestofn.sandbox.image import checked_languages
 from bestofn.sandbox.inside.settings import UIDS, BoxSettings
 from bestofn.sandbox.leftovers import PREFIX, is_dead, owner, owner_of
 from bestofn.sandbox.local_packages import LocalPackages, local_packages
-from bestofn.sandbox.opening import PooledSandbox
 from bestofn.sandbox.packages import checked_names
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
-from bestofn.sandbox.pool import Pool
+from bestofn.sandbox.pool import Pool, PooledSandbox
 from bestofn.sandbox.streams import SocketStream
 from bestofn.sandbox.toolchains import check_compilers, compiler_folders
 
@@ -63,8 +62,6 @@ class LocalSandbox(PooledSandbox):
     programs at once; None means one per processor. With spare boxes, there may be ``2 * workers`` boxes.
     ``box_memory_mb`` limits all processes of one program together.
     """
-
-    unavailable = ""
 
     name = "local"
     operational = ("workers", "runs_per_box")

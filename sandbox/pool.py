@@ -3,7 +3,7 @@
 After a program, a box needs about a millisecond to get ready for the next one, and with Node much longer. Therefore a
 pool that executes many programs can open spare boxes.
 
-``LocalSandbox`` and ``DockerSandbox`` execute their programs in a pool.
+``LocalSandbox`` and ``DockerSandbox`` execute their programs in a pool (``PooledSandbox``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Self
 
+from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
@@ -30,6 +31,8 @@ RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # waits before retries if no box starts; a
 REPEATED = " It is replaced, and the program runs once more."
 RUNS_BEFORE_SPARES = 50  # a pool that has executed fewer programs opens no spare boxes, because opening one takes time
 ENOUGH_TIMEOUTS = 1  # after this many timeouts, the other inputs are not run, because they would probably time out too
+
+STARTING = "starting the sandbox"
 
 _DECODERS = 2  # worker processes for long results; they start when they are needed
 _DECODER_MB = 1024
@@ -217,6 +220,32 @@ class Pool:
     async def _retire(self, box: Box) -> None:
         with contextlib.suppress(OSError, SandboxError):
             await box.close()
+
+
+class PooledSandbox(OpensAtFirstUse[Pool]):
+    """A sandbox that executes its programs in a pool of boxes, which the first program opens."""
+
+    name = ""
+    unavailable = ""  # why no program can be run; such a sandbox raises an error instead
+    _step = STARTING
+
+    @property
+    def first_use(self) -> str:
+        """What is opened, and when."""
+        return f"the sandbox {self.name} at the first program"
+
+    @property
+    def backend(self) -> str:
+        """The name of the sandbox that executes the programs."""
+        return self.name
+
+    def decoders(self) -> ProcessPool:
+        """Return the worker processes that decode and compare long results. The sandbox must be open."""
+        return self.now_open().decoders
+
+    async def run(self, program: Program) -> Execution:
+        """Execute ``program`` in a free box and return its execution."""
+        return await (await self.opened()).run(program)
 
 
 def _is_syntax_error(run: Execution) -> bool:
