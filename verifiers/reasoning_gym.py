@@ -67,8 +67,7 @@ class ReasoningGymVerifier:
     ) -> tuple[Outcome, str, JsonObject]:
         """Return the outcome, its explanation, and further entries of ``detail``."""
         try:
-            limits = {"timeout_s": self.timeout_s, "cpu_s": self.cpu_s}
-            score = await workers.call(score_in_worker, dict(check), answer, **limits)
+            score = await workers.call(score_in_worker, dict(check), answer, timeout_s=self.timeout_s, cpu_s=self.cpu_s)
         except StaleTaskError as error:
             return "error", str(error), {}
         except (TimeoutError, ProcessorTimeError, MemoryError, WorkerLost) as error:

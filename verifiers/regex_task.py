@@ -83,8 +83,9 @@ class RegexVerifier:
         if len(pattern) > MOST_PATTERN:
             return "abstain", "the pattern is too long"
         try:
-            limits = {"timeout_s": self.timeout_s, "cpu_s": self.cpu_s}
-            problem = await workers.call(first_problem, pattern, flags, check, **limits)
+            problem = await workers.call(
+                first_problem, pattern, flags, check, timeout_s=self.timeout_s, cpu_s=self.cpu_s
+            )
         except ProcessorTimeError:
             return "fail", "too slow: the pattern needs too much processor time for the texts"
         except TimeoutError:

@@ -101,8 +101,9 @@ class ConstraintsVerifier:
         if self.workers is None:
             return [], "the response is long, and there are no worker processes to limit the time"
         try:
-            arguments, limits = (list(constraints), text, self.mode), {"timeout_s": self.timeout_s, "cpu_s": self.cpu_s}
-            return await self.workers.call(find_all, *arguments, **limits), ""
+            return await self.workers.call(
+                find_all, list(constraints), text, self.mode, timeout_s=self.timeout_s, cpu_s=self.cpu_s
+            ), ""
         except (TimeoutError, MemoryError) as error:
             return [], f"the checks of the response need too much time or memory ({type(error).__name__})"
 

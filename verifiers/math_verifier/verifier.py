@@ -91,8 +91,14 @@ class MathVerifier:
         if self.workers is None:
             return finding
         try:
-            limits = {"timeout_s": MOST_LOAD * self.symbolic_s, "cpu_s": self.symbolic_s}
-            equal = await self.workers.call(symbolic.decide, reference, answer.text, prepare=symbolic.load, **limits)
+            equal = await self.workers.call(
+                symbolic.decide,
+                reference,
+                answer.text,
+                timeout_s=MOST_LOAD * self.symbolic_s,
+                cpu_s=self.symbolic_s,
+                prepare=symbolic.load,
+            )
         except (TimeoutError, MemoryError, RecursionError) as error:
             return replace(finding, outcome="abstain", method=f"symbolic: {error}", confidence=0.0)
         if equal is None:
