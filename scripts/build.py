@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from bestofn.builders.concurrency.signals import exit_code_of
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
-from bestofn.builders.config.copied_process import modules_of_choices
 from bestofn.builders.config.current_command import choices, given_overrides, given_words, public_words, sweep_folder
 from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, IncompleteRun, JournalError
 from bestofn.builders.formats.terminal_text import visible, visible_lines
@@ -30,12 +29,6 @@ NAMING = ("persona", "persona.path", "dataset.path", "dataset.paths", "dataset.c
 """Settings whose values are in the name of the run's folder, because other values give other queries or responses."""
 FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz", ".zst", ".yaml", ".md", ".txt")
 
-EARLY_MODULES = (
-    *("bestofn.builders.executors.local_executor", "bestofn.builders.run.mirror", "bestofn.builders.config.objects"),
-    *("pyarrow.parquet", "anyio.from_thread", "anyio._backends._asyncio"),
-)
-"""Modules that every build needs."""
-
 PREVIEW = "preview"  # the folder of a preview, in the folder of its run
 
 
@@ -48,21 +41,11 @@ def main(words: Sequence[str] | None = None) -> None:
         if sweep_folder() and not config.get("dry_run"):
             swept.append(run_folder(config) / (PREVIEW if config.get("preview") else ""))
 
-    run_composed(BUILD, task, words, first=from_yaml, early_modules=early_modules)
+    run_composed(BUILD, task, words, first=from_yaml)
     if len(swept) > 1:
         from bestofn.scripts import inspect
 
         inspect.main([str(folder) for folder in swept])
-
-
-def early_modules(overrides: Sequence[str]) -> Iterator[str]:
-    """Yield the modules that a build needs, and those of the choices in ``overrides``. A dry run needs few of them."""
-    if "dry_run=true" in overrides:
-        return
-    yield from EARLY_MODULES
-    yield from modules_of_choices(overrides)
-    if "bestofn.builders.providers.http_transport" in sys.modules:
-        yield "aiohttp"
 
 
 def from_yaml(arguments: Arguments) -> list[str]:

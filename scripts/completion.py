@@ -1,7 +1,7 @@
 """``bestofn completion bash|zsh``: prints a script that completes commands, groups, choices and setting keys.
 
 The script calls ``bestofn completion --words CURRENT WORD …``, which prints the possible words, one per line. This call
-imports neither Hydra nor the configured classes; it reads keys from the YAML files and the source text.
+imports Hydra and the class of a choice only to complete the settings of this choice.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bestofn.builders.config import choices as table
 from bestofn.builders.config.arguments import CONFIG_DIR, Arguments, Command
-from bestofn.builders.config.choice_settings import group_defaults, settings_of_choice
 from bestofn.builders.config.command import run_command
+from bestofn.builders.config.help import settings_of_choice
 from bestofn.builders.errors import BestofnError
 from bestofn.scripts.catalogue import COMMANDS, COMPLETION
 
@@ -112,7 +112,7 @@ def _settings(command: Command, current: str, words: Sequence[str], folders: Seq
         found = [f"{key}=" for key in command.settings]
     if not command.composed:
         return found
-    defaults = group_defaults(command.name)
+    defaults = table.default_choices(command.name)
     places = {group.partition("@")[2] or group: group for group in defaults}
     root, separator, _ = current.partition("=") if "=" in current else current.partition(".")
     if separator == "=" and root in defaults:

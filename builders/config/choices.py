@@ -107,6 +107,18 @@ def register(group: str, name: str, constructor: str | Constructor) -> None:
     _registered[group, name] = choice
 
 
+def default_choices(config_name: str) -> dict[str, str]:
+    """Return the default choice of each group in a command's YAML file, "null" for none. Hydra's groups are omitted."""
+    listed = read_yaml(conf_folder() / f"{config_name}.yaml").get("defaults")
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return {
+        str(group): "null" if choice is None else str(choice)
+        for entry in entries
+        for group, choice in entry.items()
+        if not str(group).startswith(("override ", "hydra"))
+    }
+
+
 def target_of(group: str, name: str) -> str:
     """Return the dotted path of the class of the choice ``name``. Raises ``ConfigError`` if ``name`` is unknown."""
     known = choices_of(group)
@@ -118,9 +130,41 @@ def target_of(group: str, name: str) -> str:
 
 def constructor_of(group: str, name: str) -> Constructor:
     """Import and return the class or function of the choice ``name``. Raises ``ConfigError`` if ``name`` is unknown."""
-    target = target_of(group, name)
-    module, _, attribute = target.rpartition(".")
-    return _objects.get(target) or getattr(importlib.import_module(module), attribute)
+    return imported(target_of(group, name))
+
+
+def imported(target: str, trusted: Sequence[str] = (), where: str = "_target_") -> Constructor:
+    """Import and return the class or function at the dotted path ``target``.
+
+    ``trusted`` are packages of which everything may be imported, besides bestofn and the classes of registered choices.
+    Raises ``ConfigError`` if ``target`` does not exist or is not trusted; ``where`` is its key, for the message.
+    """
+    if target in _objects:
+        return _objects[target]
+    module_name, _, attribute = target.rpartition(".")
+    package = target.split(".", 1)[0]
+    if package != "bestofn" and package not in trusted and not _is_of_a_choice(target):
+        raise ConfigError(
+            f"{where} is {target!r}, and package {package!r} is not trusted. "
+            f"If you trust its code, add trusted=[{package}]."
+        )
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and not module_name.startswith(error.name):
+            raise  # the module exists, but one of its dependencies is missing
+        raise ConfigError(f"{where} is {target!r}: there is no module {module_name}.") from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError as error:
+        near = did_you_mean(attribute, [name for name in vars(module) if not name.startswith("_")])
+        raise ConfigError(f"{where} is {target!r}: {module_name} has no {attribute}{near}") from error
+
+
+def _is_of_a_choice(target: str) -> bool:
+    """Return whether an entry point or a call of ``register`` names ``target``."""
+    choices = [*_registered.values(), *(choice for group in ENTRY_POINTS for choice in _installed(group))]
+    return any(choice.target == target for choice in choices)
 
 
 def plain_settings(group: str, name: str) -> dict[str, object]:
@@ -150,18 +194,6 @@ def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
     if group not in ENTRY_POINTS:
         return message
     return f"{message} Add one with --config-dir or an entry point in the group {ENTRY_POINTS[group]!r}."
-
-
-def is_trusted(target: str) -> bool:
-    """Return whether ``target`` may be imported, because an entry point or a call of ``register`` defines it."""
-    if target in _objects or any(choice.target == target for choice in _registered.values()):
-        return True
-    return any(choice.target == target for group in ENTRY_POINTS for choice in _installed(group))
-
-
-def registered_object(target: str) -> Constructor | None:
-    """Return the class or function registered in this process under the path ``target``; None if there is none."""
-    return _objects.get(target)
 
 
 def folders_of(config_dirs: Sequence[str], overrides: Sequence[str] = ()) -> list[Path]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from bestofn.builders.concurrency.signals import exit_code_of, stopped_by_signals
 from bestofn.builders.config.arguments import Arguments, Command, parse, wants_help
-from bestofn.builders.config.copied_process import result_of_copy
-from bestofn.builders.config.current_command import CurrentCommand, choices, given_words, running
-from bestofn.builders.config.single_run import single_run
+from bestofn.builders.config.current_command import choices
 from bestofn.builders.errors import exit_on_error
 from bestofn.builders.formats.terminal_text import TerminalHandler, escaped_output
 from bestofn.builders.redaction.process import redact_output
@@ -59,13 +57,10 @@ def run_composed(
     words: Sequence[str] | None = None,
     *,
     first: Callable[[Arguments], Sequence[str]] = lambda arguments: (),
-    early_modules: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> None:
     """Parse ``words``, compose the configuration and run ``task(configuration)``, with Hydra's sweeps and launchers.
 
-    ``first`` returns additional overrides. Overrides on the command line take precedence. If ``early_modules`` is set,
-    a copy of this process composes the configuration. Meanwhile, this process imports the modules that the function
-    returns for the overrides.
+    ``first`` returns additional overrides. Overrides on the command line take precedence.
     """
     given = list(sys.argv[1:] if words is None else words)
     redact_output(given)
@@ -74,86 +69,41 @@ def run_composed(
             return
         arguments = parse(command, given)
         overrides = [*first(arguments), *_positional_overrides(command, arguments), *arguments.overrides]
-        if arguments.flags or any(word.lstrip("+~").startswith("hydra") for word in overrides):
-            run_hydra(command.name, task, overrides, arguments)
-            return
-
-        def compose() -> Composed | None:
-            return _composed(command.name, overrides, arguments.config_dirs)
-
-        composed = result_of_copy(compose, early_modules(overrides)) if early_modules else None
-        if composed := composed or compose():
-            with running(composed.command):
-                _run_task(command.name, task, lambda: composed.config)
-        else:
-            run_hydra(command.name, task, overrides, arguments)
+        _run_hydra(command.name, task, overrides, arguments)
 
 
-class Composed(NamedTuple):
-    """The configuration of a single run."""
-
-    config: Resolved
-    command: CurrentCommand
-
-
-def _composed(config_name: str, overrides: Sequence[str], config_dirs: Sequence[str]) -> Composed | None:
-    """Return the configuration of a single run; None if only ``hydra.main`` can run the command.
-
-    Raises ``ConfigError`` if the configuration cannot be composed.
-    """
-    from bestofn.builders.config.composition import (
-        command_overrides,
-        config_errors,
-        hydra_overrides,
-        refuse_removed_groups,
-        refuse_sweeps,
-        resolved,
-    )
-
-    with config_errors():
-        words = hydra_overrides([*command_overrides(overrides), *overrides], config_dirs)
-        refuse_sweeps(overrides)
-        with single_run(words, config_name) as config:
-            if config is None:
-                return None
-            refuse_removed_groups(overrides, choices())
-            plain = resolved(config)
-            return Composed(plain, CurrentCommand(choices(), given_words()))
-
-
-def _run_task(config_name: str, task: Callable[[Resolved], object], make: Callable[[], Resolved]) -> None:
-    """Run ``task`` with the configuration of one run, which ``make`` returns."""
-    from bestofn.builders.config.composition import check_settings, config_errors
-    from bestofn.builders.config.public_config import redact_sweep_file
-
-    configure_logging()
-    redact_sweep_file()
-    # a launcher may run this in a new process
-    with escaped_output(), exit_on_error(), stopped_by_signals(), config_errors():
-        config = make()
-        if config_name != "build":  # a build checks its root keys itself
-            check_settings(config, config_name)
-        task(config)
-
-
-def run_hydra(
+def _run_hydra(
     config_name: str, task: Callable[[Resolved], object], overrides: Sequence[str], arguments: Arguments
 ) -> None:
     """Run ``task`` through Hydra: in a sweep once per combination of values, or with flags of Hydra.
 
     Raises ``ConfigError`` if the configuration cannot be composed.
     """
+    import hydra
+
+    from bestofn.builders.config.choices import conf_folder
     from bestofn.builders.config.composition import (
+        check_settings,
         command_overrides,
         config_errors,
         hydra_overrides,
+        refuse_removed_groups,
         refuse_sweeps,
         resolved,
         sweep_subfolder,
     )
+    from bestofn.builders.config.public_config import public_output, redact_sweep_file
 
-    def guarded(config: DictConfig) -> None:
-        _run_task(config_name, task, lambda: resolved(config))
+    def run_task(composed: DictConfig) -> None:
+        configure_logging()
+        redact_sweep_file()
+        # a launcher may run this in a new process
+        with escaped_output(), exit_on_error(), stopped_by_signals(), config_errors():
+            refuse_removed_groups(overrides, choices())
+            config = resolved(composed)
+            if config_name != "build":  # a build checks its root keys itself
+                check_settings(config, config_name)
+            task(config)
 
     several = bool({"-m", "--multirun"} & set(arguments.flags))
     sweep = sweep_subfolder(overrides) if several else []
@@ -161,28 +111,16 @@ def run_hydra(
         words = hydra_overrides([*command_overrides(overrides), *overrides, *sweep], arguments.config_dirs)
         if not several:
             refuse_sweeps(overrides)
-        _hydra_main(config_name, guarded, arguments.flags, words)
-
-
-def _hydra_main(
-    config_name: str, task: Callable[[DictConfig], None], flags: Sequence[str], words: Sequence[str]
-) -> None:
-    """Run ``task`` through ``hydra.main``, which composes the configuration twice and parses ``flags``."""
-    import hydra
-
-    from bestofn.builders.config.choices import conf_folder
-    from bestofn.builders.config.public_config import public_output
-
-    os.environ.setdefault("HYDRA_FULL_ERROR", "1")
-    sys.argv = [os.path.basename(sys.argv[0]), *flags, *words]
-    with public_output(flags):
-        hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(task)()
+        os.environ.setdefault("HYDRA_FULL_ERROR", "1")
+        sys.argv = [os.path.basename(sys.argv[0]), *arguments.flags, *words]
+        with public_output(arguments.flags):
+            hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(run_task)()
 
 
 def _answered(command: Command, words: Sequence[str]) -> bool:
     """Print the help or the version if ``words`` ask for it. Return whether something was printed."""
     if wants_help(words):
-        from bestofn.builders.config.command_help import help_text
+        from bestofn.builders.config.help import help_text
 
         print(help_text(command, words))
         return True

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.config import choices as table
-from bestofn.builders.config.choices import conf_folder
-from bestofn.builders.config.composed_once import composed_once, parsed, without_hydra
 from bestofn.builders.config.several_providers import several_providers
 from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import BestofnError, ConfigError
@@ -55,6 +54,7 @@ Null is always accepted here: it means that the key is not set.
 """
 QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")
 PLACES = ("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.job.chdir=false")
+_COMPOSING = threading.Lock()  # Hydra keeps its state per process, and builds may start in several threads
 
 
 def compose(
@@ -70,8 +70,14 @@ def compose(
 
 def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: Sequence[str] = ()) -> DictConfig:
     """Return the configuration; interpolations are not resolved. Raises ``ConfigError`` if Hydra cannot compose it."""
-    with config_errors():
-        return without_hydra(composed_once(config_name, hydra_overrides(overrides, config_dirs)))
+    import hydra
+    from hydra.core.global_hydra import GlobalHydra
+
+    with config_errors(), _COMPOSING:
+        words = hydra_overrides(overrides, config_dirs)
+        GlobalHydra.instance().clear()  # a command that runs in hydra.main may compose other configurations
+        with hydra.initialize_config_module("bestofn.conf", job_name=config_name, version_base="1.3"):
+            return hydra.compose(config_name, overrides=words)
 
 
 @contextmanager
@@ -259,10 +265,11 @@ def _is_override(word: str) -> bool:
 
 def check_grammar(word: str) -> None:
     """Raise ``ConfigError`` if ``word`` is not ``key=value`` in Hydra's grammar."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     try:
-        parsed(word)
+        OverridesParser.create().parse_override(word)
     except HydraException as error:
         key, _, value = word.partition("=")
         raise ConfigError(
@@ -327,20 +334,18 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
 
     Raises ``ConfigError`` if a type is wrong or a key is unknown. For an unknown key, the error suggests a known key.
     """
-    import yaml
-
-    document = yaml.safe_load((conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8"))
-    groups = {name.partition("@")[2] or name: name for name in _default_groups(document.get("defaults", []))}
+    document = table.read_yaml(table.conf_folder() / f"{config_name}.yaml")
+    groups = {name.partition("@")[2] or name: name for name in table.default_choices(config_name)}
     known = {key: value for key, value in document.items() if key not in ("defaults", "hydra")}
     for key, value in config.items():
         if key not in known and key not in groups:
             raise ConfigError(unknown_root_key(key, config, [*known, *groups], f"`bestofn {config_name}`"))
         if key in groups and isinstance(value, bool | int | float | str):
             raise ConfigError(f"{key} is {value!r}; expected {key}.KEY=VALUE, or {groups[key]}=NAME to choose one.")
-        default = 0 if ROOT_TYPES.get(key) is PositiveCount else known.get(key)
-        _check_type(key, value, default)
+        default = known.get(key)
+        plain = type(default) if isinstance(default, bool | int | float) else Any
         if value is not None:
-            checked(value, ROOT_TYPES.get(key, Any), key)
+            checked(value, ROOT_TYPES.get(key, plain), key, strict=True)
 
 
 def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], owner: str) -> str:
@@ -354,18 +359,3 @@ def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], 
     if places:
         return f"there is no key {key!r}; did you mean {' or '.join(map(repr, places[:3]))}?"
     return unknown_key(key, key, known, owner)
-
-
-def _default_groups(defaults: Sequence[object]) -> list[str]:
-    return [str(name) for entry in defaults if isinstance(entry, Mapping) for name in entry]
-
-
-def _check_type(key: str, value: object, default: object) -> None:
-    if value is None or not isinstance(default, bool | int | float):
-        return
-    fits = isinstance(value, bool) if isinstance(default, bool) else isinstance(value, int | float)
-    if isinstance(default, int) and not isinstance(default, bool):
-        fits = isinstance(value, int) and not isinstance(value, bool)
-    if not fits:
-        expected = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
-        raise ConfigError(f"{key} is {value!r} ({type(value).__name__}); expected {expected}.")

@@ -1,39 +1,15 @@
-"""The choices and the words of the running command. In a sweep, and with flags of Hydra, Hydra holds them."""
+"""The choices and the words of the running command, which Hydra holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from bestofn.builders.redaction.secrets import redacted_override
 
 
-class CurrentCommand(NamedTuple):
-    """The choice of each group, and the overrides of the command line in Hydra's grammar."""
-
-    choices: Mapping[str, str]
-    words: Sequence[str]
-
-
-_current: list[CurrentCommand] = []
-
-
-@contextmanager
-def running(command: CurrentCommand) -> Iterator[None]:
-    """In the block, ``command`` is the running command."""
-    _current.append(command)
-    try:
-        yield
-    finally:
-        _current.pop()
-
-
 def choices() -> Mapping[str, str]:
     """Return the choice of each group in the running command; {} if no command runs."""
-    if _current:
-        return _current[-1].choices
     from hydra.core.hydra_config import HydraConfig
 
     if not HydraConfig.initialized():
@@ -42,9 +18,7 @@ def choices() -> Mapping[str, str]:
 
 
 def given_words() -> Sequence[str]:
-    """Return the overrides of the running command; () if no command runs."""
-    if _current:
-        return _current[-1].words
+    """Return the overrides of the running command, in Hydra's grammar; () if no command runs."""
     from hydra.core.hydra_config import HydraConfig
 
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else ()
@@ -63,8 +37,6 @@ def public_words(words: Sequence[str]) -> list[str]:
 
 def sweep_folder() -> Path | None:
     """Return the folder of this job in a Hydra multirun; None in a single run."""
-    if _current:
-        return None
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import inspect
 import json
 import os
@@ -23,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from bestofn.builders.config.choices import Constructor, is_trusted, registered_object
+from bestofn.builders.config.choices import Constructor, imported
 from bestofn.builders.config.signatures import (
     accepts,
     checked,
@@ -37,12 +36,11 @@ from bestofn.builders.config.signatures import (
     name_of,
 )
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.formats.nearest_match import did_you_mean, unknown_key
+from bestofn.builders.formats.nearest_match import unknown_key
 from bestofn.builders.pocket.model_files import model_digest
 from bestofn.builders.protocols import Archive, Sampler
 from bestofn.builders.sampling.provider import Configured, Provider
 
-OWN_PACKAGES = ("bestofn",)
 PROVIDER_MEMBERS = ("name", "model", "identity", "limits", "max_n", "cache_from", "free", "ask", "read")
 
 
@@ -89,7 +87,7 @@ class ObjectBuilder:
         packages = [trusted] if isinstance(trusted, str) else trusted
         if not isinstance(packages, Sequence):
             raise ConfigError(f"trusted is {packages!r}; expected a list of packages, for example trusted=[mypkg].")
-        self._trusted = (*OWN_PACKAGES, *packages)
+        self._trusted = packages
         self._names = dict(names or {})
         self._wrap = wrap
         self._built: dict[str, Any] = {}
@@ -209,31 +207,7 @@ class ObjectBuilder:
 
     def locate(self, target: str, where: str = "") -> Constructor:
         """Return the class or function at the path ``target``. Raises ``ConfigError`` if it is not trusted."""
-        if registered := registered_object(target):
-            return registered
-        package = target.split(".", 1)[0]
-        if package not in self._trusted and not is_trusted(target):
-            raise ConfigError(
-                f"{joined(where, '_target_')} is {target!r}, and package {package!r} is not trusted. "
-                f"If you trust its code, add trusted=[{package}]."
-            )
-        return _imported(target, joined(where, "_target_"))
-
-
-def _imported(target: str, where: str) -> Constructor:
-    """Import and return the attribute at the dotted path ``target``. Raises ``ConfigError`` if it does not exist."""
-    module_name, _, attribute = target.rpartition(".")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and not module_name.startswith(error.name):
-            raise  # the module exists, but one of its dependencies is missing
-        raise ConfigError(f"{where} is {target!r}: there is no module {module_name}.") from error
-    try:
-        return getattr(module, attribute)
-    except AttributeError as error:
-        near = did_you_mean(attribute, [name for name in vars(module) if not name.startswith("_")])
-        raise ConfigError(f"{where} is {target!r}: {module_name} has no {attribute}{near}") from error
+        return imported(target, self._trusted, joined(where, "_target_"))
 
 
 def missing_members(candidate: object) -> list[str]:

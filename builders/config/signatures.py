@@ -1,4 +1,4 @@
-"""Checks values against the keyword parameters of a constructor and their types, for ``objects.py``."""
+"""The keyword parameters of constructors, and values checked against their types by pydantic."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union
 
 from bestofn.builders.config.choices import Constructor
-from bestofn.builders.config.exact_types import has_exact_type
-from bestofn.builders.config.expected import expected_value
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.redaction.secrets import redacted
 
 WRONG_VALUES = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "literal_error")
 """pydantic's errors for values of the right type."""
+NOUNS: Mapping[object, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    type(None): "null",
+}
+LIMITS = ("ge", "gt", "le", "lt")
 
 
-def checked(value: Any, hint: Any, where: str) -> Any:
+def checked(value: Any, hint: Any, where: str, *, strict: bool = False) -> Any:
     """Return ``value`` converted to the type ``hint``. If pydantic does not support the type, ``value`` is unchanged.
 
-    Raises ``ConfigError`` if the conversion fails; the message contains the key ``where``.
+    ``strict`` allows no conversion, for example of a text to a number. Raises ``ConfigError`` if the conversion fails;
+    the message contains the key ``where``.
     """
-    if hint is None or (value is None and is_optional(hint)) or has_exact_type(value, hint):
+    if hint is Any:
         return value
     from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
@@ -34,7 +44,7 @@ def checked(value: Any, hint: Any, where: str) -> Any:
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError):
         return value
     try:
-        return adapter.validate_python(value)
+        return adapter.validate_python(value, strict=strict)
     except ValidationError as error:
         plain = redacted(value, where.rpartition(".")[2])
         first = error.errors()[0]
@@ -42,6 +52,46 @@ def checked(value: Any, hint: Any, where: str) -> Any:
         shown = f"{plain!r}{kind}" if _is_plain(value) else f"a {type(value).__name__}"
         expected = expected_value(hint) or f"{_hint_name(hint)} ({first['msg'].lower()})"
         raise ConfigError(f"{where} is {shown}; expected {expected}.") from error
+
+
+def expected_value(hint: object) -> str | None:
+    """Return the values that the type ``hint`` allows, in words; None if the type has no simple description."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in NOUNS:
+        return NOUNS[hint]
+    if origin is Annotated:
+        noun = expected_value(arguments[0])
+        return noun and f"{noun}{_limits(arguments[1:])}"
+    if origin is Literal:
+        return _either([repr(value) if isinstance(value, str) else str(value) for value in arguments])
+    if origin in (Union, UnionType):
+        options = [expected_value(option) for option in arguments]
+        return None if None in options else _either([option for option in options if option])
+    return _container(origin or hint, arguments)
+
+
+def _container(kind: object, arguments: Sequence[Any]) -> str | None:
+    if not isinstance(kind, type) or issubclass(kind, str):
+        return None
+    is_mapping = issubclass(kind, Mapping)
+    if not is_mapping and not issubclass(kind, Sequence | set | frozenset):
+        return None
+    whole, part = ("a mapping", "value") if is_mapping else ("a list", "item")
+    inner = expected_value(arguments[-1 if is_mapping else 0]) if arguments else None
+    return f"{whole}, each {part} {inner}" if inner else whole
+
+
+def _limits(constraints: Sequence[object]) -> str:
+    """Return the limits in ``constraints``, such as " from 0 to 1"; "" if there are none."""
+    limits = {name: value for one in constraints for name in LIMITS if (value := getattr(one, name, None)) is not None}
+    if {"ge", "le"} <= limits.keys():
+        return f" from {limits['ge']} to {limits['le']}"
+    words = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
+    return "".join(f" {words[name]} {value}" for name, value in limits.items())
+
+
+def _either(options: Sequence[str]) -> str:
+    return " or ".join([", ".join(options[:-1]), options[-1]] if len(options) > 1 else options)
 
 
 def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from datasets import Features
 
-from bestofn.builders.config.choice_settings import node_of
 from bestofn.builders.config.choices import choices_of, unknown_choice
+from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.run import manifest
@@ -35,7 +35,7 @@ def write_pairings(out: Path, folder: Path, described: JsonObject, names: Sequen
     """Write the table ``dpo`` of the run ``out`` once per pairing, below ``folder``. Returns the files by name."""
     written: dict[str, list[Path]] = {}
     for name in names:
-        config = {**manifest.without_redacted(described["config"]), "pairs": node_of(choices_of("pairs")[name])}
+        config = {**manifest.without_redacted(described["config"]), "pairs": compose([f"pairs={name}"])["pairs"]}
         config["stages"] = {**config["stages"], "pairs": {**config["stages"]["pairs"], "pairing": config["pairs"]}}
         with prepared_run(config, out) as run:
             written[name] = _write_pairing(run, folder / name, {**described, "config": config})

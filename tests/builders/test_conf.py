@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.config.composition import compose, conf_folder
+from bestofn.builders.config.choices import conf_folder
+from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.run import pipeline
 from bestofn.scripts import build

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.config.composition import conf_folder, hydra_overrides
+from bestofn.builders.config.choices import conf_folder
+from bestofn.builders.config.composition import hydra_overrides
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Judged, Limits, Pair

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.config.composition import compose, conf_folder
+from bestofn.builders.config.choices import conf_folder
+from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Query
@@ -260,7 +261,7 @@ def test_a_shipped_dataset_states_its_license(name: str) -> None:
 
 
 def test_every_table_mapping_that_is_shipped_is_tested() -> None:
-    from bestofn.builders.config.composition import conf_folder
+    from bestofn.builders.config.choices import conf_folder
 
     files = {path.stem for path in (conf_folder() / "dataset").glob("*.yaml")}
     general = {

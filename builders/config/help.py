@@ -1,22 +1,27 @@
-"""Writes the help of a command: ``bestofn COMMAND --help``.
+"""Writes the help of a command, ``bestofn COMMAND --help``, and lists the settings of a choice.
 
 For a command with a YAML file, the help shows the keys and comments of that file and the choices of its groups. If the
-words contain a choice, as in ``bestofn build provider=vllm --help``, the help lists the settings of that choice.
+words contain a choice, as in ``bestofn build provider=vllm --help``, the help lists the settings of that choice: the
+keys of its YAML file and the parameters of its classes. Shell completion offers the same settings.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bestofn.builders.config import choices as table
 from bestofn.builders.config.arguments import CONFIG_DIR, Command, Setting
-from bestofn.builders.config.choice_settings import ChoiceSetting, comment_of, node_of, settings_of_choice
-from bestofn.builders.config.source_signatures import signature
 from bestofn.builders.errors import ConfigError
 
+REQUIRED = "required"
+TRUSTED = re.compile(r"[+]*trusted=\[?([^\]]*)\]?")
 WIDTH = 118
 
 
@@ -28,7 +33,8 @@ def help_text(command: Command, words: Sequence[str] = ()) -> str:
     folders = table.folders_of(_config_dirs(words), words) if command.takes_config_dir else []
     chosen = list(_chosen(words, folders)) if command.takes_config_dir else []
     if chosen:
-        return "\n\n".join(_choice_help(group, name, folders) for group, name in chosen)
+        trusted = _trusted(words)
+        return "\n\n".join(_choice_help(group, name, folders, trusted) for group, name in chosen)
     parts = [f"usage: {usage(command)}", *_positionals(command)]
     if command.composed:
         parts += _composed_help(command, folders)
@@ -46,7 +52,7 @@ def usage(command: Command) -> str:
         words.append(required if positional.least else f"[{required}]")
         if positional.most is None:
             words.append(f"[{positional.name} …]")
-    if command.composed and _groups(_text(command)):
+    if command.composed and table.default_choices(command.name):
         words.append("[group=choice …]")
     if command.composed or command.settings:
         words.append("[key=value …]")
@@ -57,6 +63,12 @@ def usage(command: Command) -> str:
 def _config_dirs(words: Sequence[str]) -> list[str]:
     after = [words[place + 1] for place, word in enumerate(words[:-1]) if word == CONFIG_DIR]
     return after + [word.partition("=")[2] for word in words if word.startswith(f"{CONFIG_DIR}=")]
+
+
+def _trusted(words: Sequence[str]) -> list[str]:
+    """Return the packages of a word ``trusted=[A,B]``."""
+    lists = [match[1] for word in words if (match := TRUSTED.fullmatch(word))]
+    return [name.strip() for listed in lists for name in listed.split(",")]
 
 
 def _chosen(words: Sequence[str], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
@@ -70,18 +82,115 @@ def _chosen(words: Sequence[str], folders: Sequence[Path]) -> Iterator[tuple[str
             yield group, name
 
 
-def _choice_help(group: str, name: str, folders: Sequence[Path]) -> str:
+def _choice_help(group: str, name: str, folders: Sequence[Path], trusted: Sequence[str]) -> str:
     """Return the help of one choice: its comment, the docstring of its class, and its settings."""
-    choice = table.choices_of(group, folders)[name]
-    target = str(node_of(choice, folders).get("_target_", ""))
-    described = signature(target)
+    node = _node(group, name, folders)
+    target = str(node.get("_target_", ""))
+    texts = [_comment(table.choices_of(group, folders)[name])]
+    try:
+        texts.append(inspect.getdoc(table.imported(target, trusted)) or "" if target else "")
+    except (ConfigError, ImportError) as error:
+        texts.append(f"The list lacks the parameters of this class: {error}")
+    settings = list(_settings(group, node, trusted))
     parts = [f"{group}={name}" + (f"  ({target})" if target else "")]
-    parts += [
-        textwrap.indent(text, "  ") for text in (comment_of(choice), described.docstring if described else "") if text
-    ]
-    settings = settings_of_choice(group, name, folders)
+    parts += [textwrap.indent(text, "  ") for text in texts if text]
     parts.append("Settings\n" + (_setting_table(settings) if settings else "  none"))
     return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceSetting:
+    """One setting: its key, its default, and the type of the constructor's parameter."""
+
+    key: str
+    default: str
+    kind: str
+
+
+def settings_of_choice(
+    group: str, name: str, folders: Sequence[Path] = (), trusted: Sequence[str] = ()
+) -> list[ChoiceSetting]:
+    """Return all settings of the choice ``group=name``; settings of nested objects come last.
+
+    Of a class that may not be imported, only the settings in the YAML file are returned.
+    """
+    return list(_settings(group, _node(group, name, folders), trusted))
+
+
+def _node(group: str, name: str, folders: Sequence[Path]) -> Mapping[str, object]:
+    """Return the configuration node of the choice ``group=name``. Interpolations are not resolved."""
+    from omegaconf import OmegaConf
+
+    from bestofn.builders.config.composition import composed
+
+    config = composed([f"+{group}@choice={name}"], "check", [str(folder) for folder in folders])
+    node = OmegaConf.to_container(config.choice, resolve=False)
+    return {str(key): value for key, value in node.items()} if isinstance(node, dict) else {}
+
+
+def _comment(choice: table.Choice) -> str:
+    """Return the comment at the top of the choice's YAML file; "" if there is none."""
+    text = _head(choice.file.read_text(encoding="utf-8")) if choice.file else ""
+    lines = [line.removeprefix("#").strip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if not line.startswith("@package"))
+
+
+def _settings(where: str, node: Mapping[str, object], trusted: Sequence[str]) -> Iterator[ChoiceSetting]:
+    from bestofn.builders.config.signatures import dataclass_of, hints_of, joined, keyword_parameters
+
+    try:
+        constructor = table.imported(str(node["_target_"]), trusted) if "_target_" in node else None
+    except (ConfigError, ImportError):
+        constructor = None
+    parameters = (keyword_parameters(constructor) if constructor else None) or {}
+    hints = hints_of(constructor) if constructor else {}
+    nested: list[tuple[str, Mapping[str, object]]] = []
+    for key in dict.fromkeys([*parameters, *node]):
+        value, parameter, here = node.get(key), parameters.get(key), joined(where, key)
+        if key == "_target_":
+            continue
+        if isinstance(value, Mapping) and "_target_" in value:
+            nested.append((here, value))
+        elif parameter and (record := dataclass_of(hints.get(key))):
+            given = value if isinstance(value, Mapping) else {}
+            yield from _fields(here, record, {**_values(parameter.default), **given})
+        elif isinstance(value, Mapping) and any(isinstance(one, Mapping) for one in value.values()):
+            nested.append((here, value))
+        else:
+            default = value if key in node else parameter.default if parameter else inspect.Parameter.empty
+            kind = parameter.annotation if parameter and parameter.annotation is not parameter.empty else ""
+            yield ChoiceSetting(
+                here, _shown(default), kind if isinstance(kind, str) else inspect.formatannotation(kind)
+            )
+    for here, inner in nested:
+        yield from _settings(here, inner, trusted)
+
+
+def _kind(annotation: object) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _fields(where: str, record: type, values: Mapping[str, object]) -> Iterator[ChoiceSetting]:
+    """Yield one setting per field of the dataclass ``record``. ``values`` replace the defaults of the class."""
+    for field in dataclasses.fields(record):
+        default = field.default_factory() if callable(field.default_factory) else field.default
+        yield ChoiceSetting(f"{where}.{field.name}", _shown(values.get(field.name, default)), _kind(field.type))
+
+
+def _values(default: object) -> dict[str, object]:
+    """Return the values of the fields of ``default``; {} if it is not a dataclass object."""
+    if not dataclasses.is_dataclass(default) or isinstance(default, type):
+        return {}
+    return {field.name: getattr(default, field.name) for field in dataclasses.fields(default)}
+
+
+def _shown(value: object) -> str:
+    """Return a default as the user writes it on the command line."""
+    if value in ("???", inspect.Parameter.empty, dataclasses.MISSING):
+        return REQUIRED
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _setting_table(settings: Sequence[ChoiceSetting]) -> str:
@@ -134,7 +243,7 @@ def _composed_help(command: Command, folders: Sequence[Path]) -> list[str]:
     """Return help lines from the command's YAML file: top comment, groups and settings."""
     text = _text(command)
     parts = [re.sub(r"^# ?", "", _head(text), flags=re.MULTILINE).strip()]
-    groups = _groups(text)
+    groups = table.default_choices(command.name)
     if groups:
         lines = [_group_line(group, default, folders) for group, default in groups.items()]
         parts.append("Groups\n" + "\n".join(lines))
@@ -160,12 +269,6 @@ def _head(text: str) -> str:
     """Return the comment at the top of the YAML text; "" if it has none."""
     match = re.match(r"(?:#.*\n)*", text)
     return match.group() if match else ""
-
-
-def _groups(text: str) -> dict[str, str]:
-    """Return the default choice of each group, read from the defaults list of the YAML text."""
-    listed = re.findall(r"^\s+- ([\w@]+): ([\w/]+)", _section(text, "defaults"), re.MULTILINE)
-    return {group: choice for group, choice in listed if not group.startswith("hydra")}
 
 
 def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:

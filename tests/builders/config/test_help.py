@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bestofn.builders.config.command_help import help_text
-from bestofn.builders.config.composition import conf_folder
+from bestofn.builders.config.choices import choices_of, conf_folder, constructor_of
+from bestofn.builders.config.help import help_text, settings_of_choice
+from bestofn.builders.config.signatures import keyword_parameters
+from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.scripts.catalogue import COMMANDS
 
 COMPOSED = sorted(path.stem for path in conf_folder().glob("*.yaml"))
@@ -64,3 +66,33 @@ def test_defaults_are_values_under_their_heading(tmp_path: Path) -> None:
     (tmp_path / "provider" / "mine.yaml").write_text("model: x\n")
     shown = help_text(COMMANDS["build"], ["provider=mine", "--config-dir", str(tmp_path)])
     assert "  key             default  type\n  provider.model  x" in shown
+
+
+def test_a_class_that_is_not_trusted_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mypkg_of_help.py").write_text(
+        "print('imported')\nclass Mine:\n    def __init__(self, *, size=3): ...\n"
+    )
+    (tmp_path / "reward").mkdir()
+    (tmp_path / "reward" / "mine.yaml").write_text("_target_: mypkg_of_help.Mine\nother: 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["reward=mine", "--config-dir", str(tmp_path)]
+    shown = help_text(COMMANDS["build"], words)
+    assert "mypkg_of_help" not in sys.modules
+    assert "reward.other" in shown
+    assert "trusted=[mypkg_of_help]" in shown
+    assert re.search(r"reward\.size +3", help_text(COMMANDS["build"], [*words, "trusted=[mypkg_of_help]"]))
+
+
+@pytest.mark.parametrize("name", sorted(set(choices_of("provider")) - {"local"}))
+def test_the_settings_of_a_provider_are_the_parameters_of_its_class(name: str) -> None:
+    parameters = keyword_parameters(constructor_of("provider", name)) or {}
+    settings = settings_of_choice("provider", name)
+    assert parameters
+    assert {one.key.split(".")[1] for one in settings} >= set(parameters)
+    required = {key for key, one in parameters.items() if one.default is one.empty}
+    assert {one.key.split(".")[1] for one in settings if one.default == "required"} <= required
+
+
+def test_the_defaults_of_nested_settings_are_those_of_the_class() -> None:
+    shown = help_text(COMMANDS["build"], ["provider=transformers"])
+    assert re.search(rf"provider\.limits\.concurrency +{LocalTransformers(model='m').limits.concurrency} ", shown)
