@@ -1,27 +1,25 @@
 """Validates values with JSON Schema, with one cached validator per schema. Used by mock tools and the tool verifier.
 
 The values come from a model and the schemas from a dataset. Therefore each validation applies a limited number of
-keywords, and only regular expressions that cannot backtrack for long. The limits count steps and not seconds, so the
-same value gets the same result on every machine.
+keywords, and RE2 matches the regular expressions in linear time. The limits count steps and not seconds, so the same
+value gets the same result on every machine.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
+from bestofn.builders.formats.linear_regex import PatternError, occurs
 from bestofn.builders.records import JsonObject
 
 MAX_STEPS = 50_000
 """The number of keywords that one validation may apply."""
-MAX_BACKTRACKING = 2_000
-"""The length of texts to which Python's engine applies a pattern that has one choice."""
 
 _steps = threading.local()
 
@@ -33,11 +31,11 @@ Keyword = Callable[..., Iterator[object]]
 
 
 class Undecided(Exception):
-    """Raised if a validation exceeds its limits, so it is not known whether the value is valid."""
+    """Raised if a validation exceeds its limits or has a pattern that RE2 cannot read, so its result is not known."""
 
 
 def problem(schema: JsonObject, value: object) -> str:
-    """Return the first violation of ``schema`` by ``value``; "" if there is none or the limits are exceeded."""
+    """Return the first violation of ``schema`` by ``value``; "" if there is none or it is undecided."""
     try:
         return violation(schema, value)
     except Undecided:
@@ -47,7 +45,7 @@ def problem(schema: JsonObject, value: object) -> str:
 def violation(schema: JsonObject, value: object) -> str:
     """Return the first violation of ``schema`` by ``value``; "" if there is none or the schema is invalid.
 
-    Raises ``Undecided`` if the validation exceeds its limits.
+    Raises ``Undecided`` if the validation exceeds its limits or has a pattern that RE2 cannot read.
     """
     from referencing.exceptions import Unresolvable
 
@@ -59,7 +57,7 @@ def violation(schema: JsonObject, value: object) -> str:
         error = next(iter(validator.iter_errors(value)), None)
     except RecursionError:
         raise Undecided from None
-    except (Unresolvable, TypeError, re.error):
+    except (Unresolvable, TypeError):
         return ""
     if error is None:
         return ""
@@ -175,13 +173,8 @@ def _integral(value: object) -> object:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Return whether ``pattern`` matches somewhere in ``text``. Raises ``Undecided`` if this takes too many steps."""
-    from bestofn.sandbox.tools.linear_regex import PatternError, choices, find_all
-
-    count = choices(pattern)
-    if count == 0 or (count == 1 and len(text) <= MAX_BACKTRACKING):
-        return re.search(pattern, text) is not None
+    """Return whether ``pattern`` matches somewhere in ``text``. Raises ``Undecided`` if RE2 cannot decide it."""
     try:
-        return bool(find_all(pattern, text))
+        return occurs(pattern, text)
     except PatternError:
         raise Undecided from None

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bestofn.sandbox.tools.linear_regex import PatternError, find_all
+from bestofn.builders.formats.linear_regex import PatternError, find_all
 from bestofn.sandbox.tools.tool_matching import nearest
 from bestofn.verifiers.tool_matching import match
 from bestofn.verifiers.tool_schema import MadeCall
@@ -129,11 +129,15 @@ def test_a_fact_stands_in_itself(fact: str) -> None:
 def test_patterns_end_with_matches_or_a_reason(pattern: str, text: str) -> None:
     import re
 
+    assume("{," not in pattern)  # RE2 reads a{,3} as text
     try:
         found = find_all(pattern, text)
     except PatternError:
         return
-    first = re.search(pattern, text)
+    try:
+        first = re.search(pattern, text)
+    except re.error:
+        return
     assert bool(found) == bool(first)
     if first and first.group():
         assert first.group() in found

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import AuthenticationError, ServiceError
+from bestofn.builders.formats.linear_regex import PatternError, find_all
 from bestofn.builders.formats.tool_calls import declaration
 from bestofn.builders.protocols import Sampler, Tools
 from bestofn.builders.records import Completion, Execution, Program, Request, ToolResult
 from bestofn.sandbox.tools.catalogue.database_tools import MAX_ROWS
-from bestofn.sandbox.tools.linear_regex import PatternError, find_all
 from bestofn.sandbox.tools.mock_tools import MockTools
 from bestofn.sandbox.tools.model_mock import mended_json
 from bestofn.sandbox.tools.schema_mock import made_up

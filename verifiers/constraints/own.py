@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 
-from bestofn.sandbox.tools.linear_regex import PatternError, find_all
+from bestofn.builders.formats.linear_regex import PatternError, find_all
 from bestofn.verifiers.constraints import texts
 from bestofn.verifiers.constraints.catalogue import UndecidedError, constraint
 from bestofn.verifiers.constraints.ifeval import json_problem
@@ -18,6 +18,7 @@ from bestofn.verifiers.constraints.languages import written_in
 from bestofn.verifiers.constraints.relations import between, unless
 
 ITEMS = {"bullet": r"(?m)^(?![^\S\n]*(?:[-*]\s*){3,}$)[^\S\n]*[-*+•・]\s+\S", "numbered": r"(?m)^[^\S\n]*\d+[.)]\s+\S"}
+ASCII_CLASS = re.compile(r"(?<!\\)(?:\\\\)*\\[bBdDsSwW]")
 TABLE_ROW = re.compile(r"(?m)^[^\S\n]*\|.+\|\s*$\n^[^\S\n]*\|[\s:|-]+\|\s*$|^.+\|.+$\n^[\s:-]+\|[\s:|-]+$")
 CODE = re.compile(r"(?ms)^[^\S\n]*(`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^[^\S\n]*\1|.*\Z)")
 """A fenced block of code, in which ``#`` and ``-`` are no headings and no list markers."""
@@ -217,8 +218,12 @@ def order(text: str, texts: Sequence[str], ignore_case: bool = True) -> str:
 def matches(text: str, pattern: str, min: float | None = 1, max: float | None = None) -> str:
     """Return "" if the number of matches of the regular expression is within the bounds; otherwise the problem.
 
-    An engine without backtracking is used, so the time is linear in the length of the text.
+    RE2 is used, so the time is linear in the length of the text. Its classes know only ASCII: if the text has other
+    letters, digits or spaces, a pattern with a class is not decided.
     """
+    others = any((one.isalnum() or one.isspace()) and not one.isascii() for one in text)
+    if others and ASCII_CLASS.search(pattern):
+        raise UndecidedError(f"the classes of {pattern!r} know only ASCII letters; write \\p{{L}} or \\p{{N}}")
     try:
         found = find_all(pattern, text)
     except PatternError as error:

@@ -8,8 +8,8 @@ import json
 from datetime import timedelta
 from typing import Literal
 
+from bestofn.builders.formats.linear_regex import PatternError, find_all
 from bestofn.builders.records import Limits, Program
-from bestofn.sandbox.tools.linear_regex import PatternError, find_all
 from bestofn.sandbox.tools.mock_tool import Result, ToolBroken, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from bestofn.builders.formats.json_schema import MAX_STEPS, Undecided, problem, violation
-from bestofn.sandbox.tools.linear_regex import choices
 from tests.growth import assert_linear
 
 DOUBLING = {f"a{number}": {"anyOf": [{"$ref": f"#/$defs/a{number + 1}"}] * 2} for number in range(40)}
@@ -55,23 +54,6 @@ def test_the_time_of_unique_items_grows_linearly() -> None:
     assert_linear(
         lambda text: problem({"uniqueItems": True}, [[letter, at] for at, letter in enumerate(text)]), "a", 80_000
     )
-
-
-@pytest.mark.parametrize(
-    ("pattern", "count"),
-    [
-        ("abc", 0),
-        (r"\d{4}-\d{2}", 0),
-        (r"(\d{3}){4}", 0),
-        ("a|b", 0),
-        ("ab|cd", 1),
-        ("a*", 1),
-        ("a?b?", 2),
-        ("(a+)+", 3),
-    ],
-)
-def test_choices_of_a_pattern(pattern: str, count: int) -> None:
-    assert choices(pattern) == count
 
 
 values = st.recursive(

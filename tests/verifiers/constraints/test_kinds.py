@@ -293,6 +293,7 @@ def test_the_kinds_of_the_papers_are_complete() -> None:
         ("keywords:forbidden_words", {"forbidden_words": [""]}),
         ("case", {"case": "camel"}),
         ("matches", {"pattern": "("}),
+        ("matches", {"pattern": r"(z)\1"}),
         ("language", {"language": "tlh"}),
         ("language", {"language": "en"}),
         ("words:start_verb", {}),
@@ -302,6 +303,12 @@ def test_the_kinds_of_the_papers_are_complete() -> None:
 def test_what_cannot_be_decided_is_said(name: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(UndecidedError):
         run_check(name, "en", "防災の力。備えました。" if "nominal" in name else "zyx", arguments)
+
+
+def test_letters_that_the_classes_of_re2_do_not_know_leave_a_match_undecided() -> None:
+    with pytest.raises(UndecidedError):
+        run_check("matches", "de", "Äpfel", {"pattern": r"\bÄpfel\b"})
+    assert run_check("matches", "de", "Äpfel", {"pattern": r"^\p{L}+$"}) == ""
 
 
 @pytest.mark.parametrize("name", ["contains", "forbids", "order", "one_of"])
