@@ -99,8 +99,7 @@ class Run:
 
         ``settings`` are settings of the group ``hub``.
         """
-        from bestofn.builders.config.composition import compose, quoted
-        from bestofn.builders.config.setting_words import settings_words
+        from bestofn.builders.config.composition import compose, quoted, settings_words
         from bestofn.scripts.push import push
 
         words = ["hub=dataset", f"run={quoted(str(self.folder))}", *settings_words({"hub": {"repo": repo, **settings}})]
@@ -124,10 +123,9 @@ def build(
     ``out`` is the folder of the run. To resume an interrupted run, repeat the call; answered requests are not sent
     again.
     """
-    from bestofn.builders.config.composition import check_settings, compose, quoted
-    from bestofn.builders.config.current_command import public_words
+    from bestofn.builders.config.command import public_words
+    from bestofn.builders.config.composition import check_settings, compose, quoted, settings_words
     from bestofn.builders.config.objects import ObjectBuilder
-    from bestofn.builders.config.setting_words import settings_words
     from bestofn.scripts.build import check_answers, check_journal, run
 
     if out is not None and Path(out).is_file():

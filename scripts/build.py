@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.concurrency.signals import exit_code_of
 from bestofn.builders.config.arguments import Arguments
-from bestofn.builders.config.command import run_composed
-from bestofn.builders.config.current_command import choices, given_overrides, given_words, public_words, sweep_folder
+from bestofn.builders.config.command import (
+    choices,
+    given_overrides,
+    given_words,
+    public_words,
+    run_composed,
+    sweep_folder,
+)
 from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, IncompleteRun, JournalError
 from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor

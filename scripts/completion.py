@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bestofn.builders.config import choices as table
-from bestofn.builders.config.arguments import CONFIG_DIR, Arguments, Command
+from bestofn.builders.config.arguments import Arguments, Command
 from bestofn.builders.config.command import run_command
-from bestofn.builders.config.help import settings_of_choice
+from bestofn.builders.config.help import config_dirs_in, settings_of_choice
 from bestofn.builders.errors import BestofnError
 from bestofn.scripts.catalogue import COMMANDS, COMPLETION
 
@@ -74,7 +74,7 @@ def candidates(current: str, words: Sequence[str]) -> list[str]:
     if command is None:
         return []
     try:
-        folders = table.folders_of(_config_dirs(words)) if command.takes_config_dir else []
+        folders = table.folders_of(config_dirs_in(words)) if command.takes_config_dir else []
         return _beginning(current, [*_words(command, words), *_settings(command, current, words, folders)])
     except BestofnError:
         return []
@@ -82,10 +82,6 @@ def candidates(current: str, words: Sequence[str]) -> list[str]:
 
 def _beginning(current: str, words: Iterable[str]) -> list[str]:
     return sorted({word for word in words if word.startswith(current)})
-
-
-def _config_dirs(words: Sequence[str]) -> list[str]:
-    return [words[place + 1] for place, word in enumerate(words[:-1]) if word == CONFIG_DIR and words[place + 1]]
 
 
 def _words(command: Command, words: Sequence[str]) -> list[str]:

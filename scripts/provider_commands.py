@@ -9,19 +9,27 @@ The project's documents use these commands. Settings of ``bestofn build`` may fo
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.config.command import configure_logging
 from bestofn.builders.config.composition import quoted
-from bestofn.builders.config.experiment_files import overrides_of_file
-from bestofn.builders.config.older_files import LOCAL_URL, overrides_of, persona_words, provider_words
-from bestofn.builders.config.served_model import served_models
+from bestofn.builders.config.experiment_files import (
+    LOCAL_URL,
+    generator_of_provider,
+    overrides_of,
+    overrides_of_file,
+    persona_words,
+    provider_words,
+)
 from bestofn.builders.errors import ConfigError, exit_on_error
-from bestofn.builders.redaction.urls import is_local, without_credentials
+from bestofn.builders.redaction.urls import is_local, with_path, without_credentials
 from bestofn.builders.run import manifest
 
 log = logging.getLogger(__name__)
@@ -48,7 +56,7 @@ FLAGS = {
     "structured-output": "request the solution steps and a final answer as JSON",
     "llm-judge-fallback": "let a judge decide mathematics when the verifier abstains",
 }
-GENERATORS_OF_CLASSES = {"OpenAIResponses": "openai", "OpenAIChat": "openai", "AnthropicMessages": "claude"}
+PATIENCE_S = 5.0  # for the reply of a local server
 PASSED_ON = ("--cfg", "--multirun", "--resolve", "--config-dir")  # options of `bestofn build`
 
 
@@ -131,6 +139,21 @@ def _local_model(provider: str, environment: Mapping[str, str], model: str, *, m
     return [f"provider.model={quoted(models[0])}"]
 
 
+def served_models(url: str) -> list[str] | None:
+    """Return the names of the models at ``url``; [] if the server does not list any, None if no server answers."""
+    try:
+        with urllib.request.urlopen(with_path(url, "/models"), timeout=PATIENCE_S) as reply:
+            listed = json.load(reply)
+    except urllib.error.HTTPError:
+        return []
+    except OSError:
+        return None
+    except ValueError:
+        return []
+    models = listed.get("data") if isinstance(listed, dict) else None
+    return [str(one["id"]) for one in models or () if isinstance(one, dict) and one.get("id")]
+
+
 def _regen(provider: str, given: argparse.Namespace, environment: Mapping[str, str]) -> list[str]:
     condition = ["all"] if given.all else ["failed", "error"] if given.failed_only else ["unverified"]
     splits = [f"split:{name.strip()}" for name in given.split.split(",")] if given.split else [""]
@@ -155,7 +178,7 @@ def _commands_of_run(run: Path) -> set[str]:
     """Return which providers in ``NAMES`` sampled the responses of ``run``."""
     config: Mapping[str, Any] = manifest.read(run).get("config") or {}
     provider: Mapping[str, Any] = config.get("provider") or {}
-    generator = GENERATORS_OF_CLASSES.get(str(provider.get("_target_") or "").rpartition(".")[2])
+    generator = generator_of_provider(provider)
     names = {generator} if generator else set[str]()
     return names | {"local"} if generator == "openai" and is_local(str(provider.get("base_url") or "")) else names
 

@@ -219,7 +219,7 @@ class Generate(MappedStage):
         provider_settings: Mapping[str, object] | None = None,
         **settings: Setting,
     ) -> None:
-        from bestofn.builders.config.setting_words import settings_words
+        from bestofn.builders.config.composition import settings_words
 
         words = [f"provider={provider}", f"n={'null' if n is None else n}", *settings_words(settings)]
         words += _words("provider", provider_settings or {})
@@ -276,7 +276,7 @@ class Pair(MappedStage):
 
 
 def _words(group: str, settings: JsonObject) -> list[str]:
-    from bestofn.builders.config.setting_words import settings_words
+    from bestofn.builders.config.composition import settings_words
 
     return settings_words({group: settings}) if settings else []
 

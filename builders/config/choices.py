@@ -26,6 +26,7 @@ ENTRY_POINTS = {
     "pairs": "bestofn.pairs",
 }
 """Configuration group -> entry point group. Installed packages add choices through entry points."""
+SEARCH_PATH = "hydra.searchpath="
 FORMATS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
 """Suffix of a file -> the choice of the group ``dataset`` that reads it."""
 
@@ -196,16 +197,20 @@ def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
     return f"{message} Add one with --config-dir or an entry point in the group {ENTRY_POINTS[group]!r}."
 
 
+def search_path(words: Sequence[str]) -> list[str]:
+    """Return the places in the words ``hydra.searchpath=[…]``."""
+    lists = [word.partition("=")[2] for word in words if word.lstrip("+").startswith(SEARCH_PATH)]
+    return [
+        place.strip().strip("'\"") for one in lists for place in one.strip().strip("[]").split(",") if place.strip()
+    ]
+
+
 def folders_of(config_dirs: Sequence[str], overrides: Sequence[str] = ()) -> list[Path]:
     """Return the user's configuration folders, from ``--config-dir`` and ``hydra.searchpath=[…]``.
 
     Raises ``ConfigError`` if a folder does not exist.
     """
-    named = list(config_dirs)
-    for word in overrides:
-        key, _, value = word.lstrip("+").partition("=")
-        if key == "hydra.searchpath":
-            named += [one.strip().strip("'\"") for one in value.strip().strip("[]").split(",") if one.strip()]
+    named = [*config_dirs, *search_path(overrides)]
     folders = [_folder(name) for name in named]
     for name, folder in zip(named, folders, strict=True):
         if folder is not None and not folder.is_dir():

@@ -5,18 +5,21 @@ Every ``main`` in scripts/ calls ``run_command`` or, if the command has a YAML f
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.concurrency.signals import exit_code_of, stopped_by_signals
 from bestofn.builders.config.arguments import Arguments, Command, parse, wants_help
-from bestofn.builders.config.current_command import choices
 from bestofn.builders.errors import exit_on_error
 from bestofn.builders.formats.terminal_text import TerminalHandler, escaped_output
 from bestofn.builders.redaction.process import redact_output
+from bestofn.builders.redaction.secrets import redacted, redacted_override
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -92,11 +95,10 @@ def _run_hydra(
         resolved,
         sweep_subfolder,
     )
-    from bestofn.builders.config.public_config import public_output, redact_sweep_file
 
     def run_task(composed: DictConfig) -> None:
         configure_logging()
-        redact_sweep_file()
+        _redact_sweep_file()
         # a launcher may run this in a new process
         with escaped_output(), exit_on_error(), stopped_by_signals(), config_errors():
             refuse_removed_groups(overrides, choices())
@@ -113,7 +115,7 @@ def _run_hydra(
             refuse_sweeps(overrides)
         os.environ.setdefault("HYDRA_FULL_ERROR", "1")
         sys.argv = [os.path.basename(sys.argv[0]), *arguments.flags, *words]
-        with public_output(arguments.flags):
+        with _public_output(arguments.flags):
             hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(run_task)()
 
 
@@ -156,3 +158,86 @@ def configure_logging() -> None:
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # datasets reads it when it is imported
     if datasets := sys.modules.get("datasets"):
         datasets.disable_progress_bars()
+
+
+def choices() -> Mapping[str, str]:
+    """Return the choice of each group in the running command; {} if no command runs."""
+    from hydra.core.hydra_config import HydraConfig
+
+    if not HydraConfig.initialized():
+        return {}
+    return {key: value for key, value in HydraConfig.get().runtime.choices.items() if not key.startswith("hydra/")}
+
+
+def given_words() -> Sequence[str]:
+    """Return the overrides of the running command, in Hydra's grammar; () if no command runs."""
+    from hydra.core.hydra_config import HydraConfig
+
+    return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else ()
+
+
+def given_overrides() -> dict[str, str]:
+    """Return the overrides of the running command as a mapping from key to value text."""
+    pairs = (word.lstrip("+").partition("=") for word in given_words())
+    return {key: value for key, _, value in pairs}
+
+
+def public_words(words: Sequence[str]) -> list[str]:
+    """Return overrides without credentials and in the form of the command line, for the manifest."""
+    return [redacted_override(str(word).removeprefix("++")) for word in words if not word.startswith("hydra")]
+
+
+def sweep_folder() -> Path | None:
+    """Return the folder of this job in a Hydra multirun; None in a single run."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
+        return None
+    sweep = HydraConfig.get().sweep
+    return Path(sweep.dir) / sweep.subdir
+
+
+@contextlib.contextmanager
+def _public_output(flags: Sequence[str]) -> Iterator[None]:
+    """If ``flags`` contain ``--cfg``, mask the credentials in the YAML that the block prints."""
+    if not {"--cfg", "-c"} & set(flags):
+        yield
+        return
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            yield
+    finally:
+        print(public_yaml(printed.getvalue()), end="")
+
+
+def _redact_sweep_file() -> None:
+    """Mask the credentials in the file that Hydra writes into the folder of a sweep, ``multirun.yaml``."""
+    if sweep_folder() is None:
+        return
+    from hydra.core.hydra_config import HydraConfig
+
+    file = Path(HydraConfig.get().sweep.dir) / "multirun.yaml"
+    if not file.exists():
+        return
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    temporary.write_text(public_yaml(file.read_text("utf-8")), "utf-8")
+    temporary.replace(file)
+
+
+def public_yaml(text: str) -> str:
+    """Return the YAML of a composed configuration without credentials. Comments at its beginning are kept."""
+    import yaml
+
+    document = yaml.safe_load(text)
+    if not isinstance(document, Mapping):
+        return text
+    public = cast("dict[str, Any]", redacted(document))
+    hydra: dict[str, Any] = public.get("hydra") or {}
+    if hydra.get("overrides"):
+        words = [redacted_override(str(word)) for word in document["hydra"]["overrides"].get("task") or []]
+        hydra["overrides"]["task"] = words
+        hydra["job"]["override_dirname"] = ",".join(words)
+    comments = [line for line in text.splitlines(keepends=True) if line.startswith("#")]
+    return "".join(comments) + yaml.safe_dump(public, sort_keys=False, allow_unicode=True)

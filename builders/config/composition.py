@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.config import choices as table
-from bestofn.builders.config.several_providers import several_providers
 from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import BestofnError, ConfigError
-from bestofn.builders.records import PositiveCount, PositiveNumber, Share
+from bestofn.builders.records import JsonObject, PositiveCount, PositiveNumber, Share
 
 if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
 
 INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
 MISSING_KEY = re.compile(r"Interpolation key '([^']+)' not found")
-QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)  # a backslash escapes a quotation mark
 TEMPLATE = re.compile(r"\btemplate\s*[:=]")
 TARGET = re.compile(r"\+{0,2}(\w+)\._target_=['\"]?([\w.]+)['\"]?")
 # What Hydra reports about a word ``~key`` that cannot be removed.
@@ -52,6 +51,9 @@ ROOT_TYPES: dict[str, object] = {
 
 Null is always accepted here: it means that the key is not set.
 """
+USER = re.compile(r"user=(\w+)")
+LIST = re.compile(r"provider=\[([^\[\]{}]*)\]")
+EXAMPLE = "Example: provider=[openai,weak:ollama] models.weak.model=qwen3:0.6b"
 QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")
 PLACES = ("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.job.chdir=false")
 _COMPOSING = threading.Lock()  # Hydra keeps its state per process, and builds may start in several threads
@@ -176,27 +178,30 @@ def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> li
 
     ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So the user can also set constructor arguments that
     the YAML file does not contain. ``ObjectBuilder`` later reports a wrong key and suggests the nearest match. Group
-    choices are checked here, because Hydra suggests no match for them. Options come first, as Hydra's parser requires.
+    choices are checked here, because Hydra suggests no match for them.
     """
     folders = table.folders_of(config_dirs, words)
     groups = table.groups(folders)
     store_targets(folders)
     words = [one for word in words for one in several_providers(word)]
-    overrides = [_override(word, words, groups, folders) for word in words if not _is_searchpath(word)]
-    path = _searchpath(words, config_dirs)
-    return sorted([*path, *overrides], key=_is_override)
+    places = [f"file://{Path(name).absolute()}" for name in config_dirs] + table.search_path(words)
+    path = [f"hydra.searchpath={quoted(places)}"] if places else []
+    return path + [
+        _override(word, words, groups, folders) for word in words if not word.lstrip("+").startswith(table.SEARCH_PATH)
+    ]
 
 
 def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequence[Path]) -> str:
     """Convert one word to Hydra's grammar. Raises ``ConfigError`` if it is not valid."""
     key, equals, value = word.partition("=")
-    if not equals or not key or key[0] == "-":
+    if not equals or not key:
         return word
-    if (target := TARGET.fullmatch(word)) and target[1] in groups and not _is_chosen(target[1], words):
+    target = TARGET.fullmatch(word)
+    if target and target[1] in groups and not any(one.partition("=")[0] == target[1] for one in words):
         return _choice_of_target(target[1], target[2])
     if TEMPLATE.search(word):
         word = word.replace("\\n", "\n")  # a quoted text of Hydra has no escape for a line break
-    check_grammar(word)
+    parsed(word)
     if key[0] == "+" and key[1:] in groups:
         _check_choices(key[1:], value, folders)
     if key[0] in "+~" or key.startswith("hydra"):
@@ -210,6 +215,35 @@ def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequen
     return "++" + word
 
 
+def several_providers(word: str) -> list[str]:
+    """Return the overrides for ``word``: a list of providers, or the provider of the simulated user.
+
+    Any other word is returned unchanged.
+
+    The first provider is the policy of the run (group ``provider``). Each further provider becomes
+    ``models.ROLE``. Providers without a role are called ``weak``, ``weak_2``, ``weak_3`` and so on. Raises
+    ``ConfigError`` if the list is not valid.
+    """
+    if (user := USER.fullmatch(word)) and user[1] not in ("null", "none"):
+        return [f"+provider@user.sampler={user[1]}"]
+    match = LIST.fullmatch(word)
+    if match is None:
+        return [word]
+    first, *others = [part.strip() for part in match[1].split(",")] or [""]
+    if ":" in first:
+        raise ConfigError(f"{word}: the first provider is the policy of the run and has no role. {EXAMPLE}")
+    roles: dict[str, str] = {}
+    for place, part in enumerate(others, 1):
+        role, colon, choice = part.partition(":")
+        role, choice = (role.strip(), choice.strip()) if colon else ("weak" if place == 1 else f"weak_{place}", part)
+        if not role.isidentifier() or not choice:
+            raise ConfigError(f"{word}: {part!r} is not ROLE:PROVIDER. {EXAMPLE}")
+        if role in roles:
+            raise ConfigError(f"{word}: the role {role!r} occurs twice. {EXAMPLE}")
+        roles[role] = choice
+    return [f"provider={first}", *(f"+provider@models.{role}={choice}" for role, choice in roles.items())]
+
+
 def store_targets(folders: Sequence[Path] = ()) -> None:
     """Add the choices that have no YAML file (entry points and ``register``) to Hydra's config store."""
     from hydra.core.config_store import ConfigStore
@@ -220,29 +254,12 @@ def store_targets(folders: Sequence[Path] = ()) -> None:
                 ConfigStore.instance().store(name=choice.name, node={"_target_": choice.target}, group=group)
 
 
-def _is_chosen(group: str, words: Sequence[str]) -> bool:
-    return any(word.partition("=")[0] == group for word in words)
-
-
 def _choice_of_target(group: str, target: str) -> str:
     """Convert ``GROUP._target_=package.Class`` to a new choice without the settings of the group's default choice."""
     from hydra.core.config_store import ConfigStore
 
     ConfigStore.instance().store(name=target, node={"_target_": target}, group=group)
     return f"{group}={target}"
-
-
-def _is_searchpath(word: str) -> bool:
-    return word.lstrip("+").startswith("hydra.searchpath=")
-
-
-def _searchpath(words: Sequence[str], config_dirs: Sequence[str]) -> list[str]:
-    """Return the override that adds the user's folders to Hydra's search path; [] if there are none."""
-    places = [f"file://{Path(name).absolute()}" for name in config_dirs]
-    for word in filter(_is_searchpath, words):
-        inside = word.partition("=")[2].strip().removeprefix("[").removesuffix("]")
-        places += [place.strip().strip("'\"") for place in inside.split(",") if place.strip()]
-    return [f"hydra.searchpath=[{','.join(map(quoted, places))}]"] if places else []
 
 
 def quoted(value: Any) -> str:
@@ -259,17 +276,29 @@ def quoted(value: Any) -> str:
     return f"'{escaped}{tail[0] if tail else ''}'"
 
 
-def _is_override(word: str) -> bool:
-    return word.startswith("~") or ("=" in word and not word.startswith("-"))
+def settings_words(settings: JsonObject, where: str = "") -> list[str]:
+    """Return one override per setting.
+
+    The value of a group is a dict of its settings, or a text that names a choice.
+    """
+    words: list[str] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            words += settings_words(value, f"{where}{key}.")
+        elif not where and isinstance(value, str) and key in table.shipped_groups():
+            words.append(f"{key}={value}")
+        else:
+            words.append(f"{where}{key}={quoted(value)}")
+    return words
 
 
-def check_grammar(word: str) -> None:
-    """Raise ``ConfigError`` if ``word`` is not ``key=value`` in Hydra's grammar."""
+def parsed(word: str) -> Override:
+    """Return ``word`` in the form of Hydra. Raises ``ConfigError`` if it is not in Hydra's grammar."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     try:
-        OverridesParser.create().parse_override(word)
+        return OverridesParser.create().parse_override(word)
     except HydraException as error:
         key, _, value = word.partition("=")
         raise ConfigError(
@@ -281,8 +310,8 @@ def check_grammar(word: str) -> None:
 def refuse_sweeps(words: Sequence[str]) -> None:
     """Raise ``ConfigError`` if a word has several values, because several values are valid only with ``-m``."""
     for word in words:
-        key, equals, value = word.partition("=")
-        if equals and not key.startswith("~") and _is_sweep(value) and "\\," not in value:
+        if parsed(word).is_sweep_override():
+            key, _, value = word.partition("=")
             raise ConfigError(
                 f"{word} gives several values. To run each of them, add -m. To give one list: {key}=[{value}]. To give "
                 f"text with a comma: \"{key}='{value}'\""
@@ -314,19 +343,12 @@ def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
     if any(word.startswith("hydra.sweep.subdir") for word in overrides):
         return []
     names = []
-    for word in overrides:
-        key, equals, value = word.lstrip("+").partition("=")
-        if equals and not key.startswith("hydra") and _is_sweep(value):
+    for override in map(parsed, overrides):
+        key = override.key_or_group
+        if override.is_sweep_override() and not override.is_hydra_override():
             reference = f"${{hydra.runtime.choices.{key}}}" if key in table.shipped_groups() else f"${{{key}}}"
             names.append(f"{key.rsplit('.', 1)[-1]}={reference}")
     return [f"hydra.sweep.subdir='{','.join(names)}'"] if names else []
-
-
-def _is_sweep(value: str) -> bool:
-    """Return whether ``value`` has several values: ``1,2`` or a function call such as ``range(1,5)``."""
-    unquoted = QUOTED.sub("", value)
-    outside = re.sub(r"\[[^\]]*\]|\{[^}]*\}", "", unquoted)
-    return "," in outside or bool(re.match(r"(choice|range|interval|glob)\(", outside))
 
 
 def check_settings(config: Mapping[str, Any], config_name: str) -> None:

@@ -30,7 +30,7 @@ def help_text(command: Command, words: Sequence[str] = ()) -> str:
 
     Raises ``ConfigError`` if a choice is unknown.
     """
-    folders = table.folders_of(_config_dirs(words), words) if command.takes_config_dir else []
+    folders = table.folders_of(config_dirs_in(words), words) if command.takes_config_dir else []
     chosen = list(_chosen(words, folders)) if command.takes_config_dir else []
     if chosen:
         trusted = _trusted(words)
@@ -60,7 +60,8 @@ def usage(command: Command) -> str:
     return " ".join([*words, *(f"[{option}]" for option in options)])
 
 
-def _config_dirs(words: Sequence[str]) -> list[str]:
+def config_dirs_in(words: Sequence[str]) -> list[str]:
+    """Return the folders that ``words`` give with ``--config-dir``."""
     after = [words[place + 1] for place, word in enumerate(words[:-1]) if word == CONFIG_DIR]
     return after + [word.partition("=")[2] for word in words if word.startswith(f"{CONFIG_DIR}=")]
 

@@ -15,13 +15,13 @@ _ROWS = """
 CFG_1 every shipped experiment composes
   builders/test_conf.py: every_experiment_composes_with_nothing_missing, the_resolved_configuration_of_an_experiment_is_printed, a_wrong_setting_names_itself
 CFG_2 the command line wins over the file
-  builders/config/test_older_files.py: the_command_line_wins_over_the_file
+  builders/config/test_experiment_files.py: the_command_line_wins_over_the_file
 CFG_3 flat and nested experiment files
-  builders/config/test_older_files.py: the_flat_form, the_nested_form, both_forms_of_the_same_experiment_are_the_same, every_nested_key_means_its_flat_key, every_flat_key_changes_something, wrong_keys_are_named_with_the_nearest
+  builders/config/test_experiment_files.py: the_flat_form, the_nested_form, both_forms_of_the_same_experiment_are_the_same, every_nested_key_means_its_flat_key, every_flat_key_changes_something, wrong_keys_are_named_with_the_nearest
 CFG_4 shipped experiments
   end_to_end/test_experiments.py: it_runs, our_own_experiments_run
 CFG_5 openai, claude and local; help on each level
-  builders/config/test_older_files.py: help_on_each_level, the_generator_chooses_the_provider, regen_in_the_words_of_regenerate
+  builders/config/test_experiment_files.py: help_on_each_level, the_generator_chooses_the_provider, regen_in_the_words_of_regenerate
 CFG_6 metadata in the schema of each file
   builders/tables/test_views.py: metadata_survives_in_every_file
   scripts/test_inspect.py: schema_metadata_as_documented

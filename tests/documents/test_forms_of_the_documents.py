@@ -20,7 +20,7 @@ import yaml
 
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
-from bestofn.builders.config.older_files import overrides_of
+from bestofn.builders.config.experiment_files import overrides_of
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.flat_file import write_flat_file
 from bestofn.scripts import serve

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.config.choices import register
+from bestofn.builders.config.command import choices, given_overrides
 from bestofn.builders.config.composition import compose
-from bestofn.builders.config.current_command import choices, given_overrides
 from bestofn.scripts import check
 from tests.commands import restored_process, run_here
 

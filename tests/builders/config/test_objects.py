@@ -91,10 +91,8 @@ def test_operational_settings_do_not_name_a_result(objects: ObjectBuilder) -> No
 
 
 def test_overrides_are_lenient_for_keys_and_strict_for_groups() -> None:
-    words = ["provider.model=x", "n=1,2", "provider=openai_chat", "+a=1", "~hub", "--cfg", "job", "hydra.run.dir=x"]
+    words = ["provider.model=x", "n=1,2", "provider=openai_chat", "+a=1", "~hub", "hydra.run.dir=x"]
     assert hydra_overrides([word for word in words if word != "provider=openai_chat"]) == [
-        "--cfg",
-        "job",
         "++provider.model=x",
         "++n=1,2",
         "+a=1",

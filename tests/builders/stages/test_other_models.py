@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.analysis.query_records import query_records
-from bestofn.builders.config.composition import compose
+from bestofn.builders.config.composition import compose, several_providers
 from bestofn.builders.config.objects import ObjectBuilder
-from bestofn.builders.config.several_providers import several_providers
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.providers.scripted import Scripted

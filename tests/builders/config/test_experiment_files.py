@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestofn.builders.config.composition import compose, quoted, refuse_sweeps
-from bestofn.builders.config.experiment_files import overrides_of_file
+from bestofn.builders.config.experiment_files import FLAT, LOCAL_URL, NESTED, overrides_of, overrides_of_file
 from bestofn.builders.config.objects import ObjectBuilder
-from bestofn.builders.config.older_files import FLAT, LOCAL_URL, NESTED, overrides_of
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.run import manifest
 from bestofn.scripts.provider_commands import main, translated
