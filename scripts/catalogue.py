@@ -6,14 +6,19 @@ also use the catalogue. A test compares docs/commands.md with the catalogue.
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from annotated_types import Ge
+
 from bestofn.builders.config.arguments import Command, Positional, Setting
+from bestofn.builders.records import Count, PositiveCount
 
 METHODS = ("dpo", "reward", "sft", "kto", "grpo")
 
 RUN = Positional("RUN", "the folder of a build")
 RUNS = Positional("RUN", "the folder of a build, or a Parquet file of candidates", most=None)
 JSON = Setting(bool, False, "print the figures as JSON")
-RESAMPLES = Setting(int, 2000, "number of bootstrap resamples for confidence intervals", least=1)
+RESAMPLES = Setting(PositiveCount, 2000, "number of bootstrap resamples for confidence intervals")
 BROWSE = 12_500  # queries; 100,000 candidates with eight per query
 PORT = 8017
 DRY_RUN = Setting(bool, False, "only print the counts; send no request and write no file")
@@ -37,7 +42,7 @@ ANALYZE = Command(
     {
         "json": Setting(bool, False, "print all figures as JSON and write nothing"),
         "resamples": RESAMPLES,
-        "read": Setting(int, 20, "number of disagreements between reward and verifier to list", least=0),
+        "read": Setting(Count, 20, "number of disagreements between reward and verifier to list"),
         "k": Setting(str, None, "numbers of samples to compare, for example [1,3,5,10]; null: powers of two"),
         "gold": Setting(
             str, None, "a run with the same candidates and another reward; its scores judge the selected answers"
@@ -50,9 +55,9 @@ BEST = Command(
     "bestofn best runs/demo top=3",
     (RUN,),
     {
-        "top": Setting(int, 1, "number of answers per query, best first", least=1),
+        "top": Setting(PositiveCount, 1, "number of answers per query, best first"),
         "query": Setting(str, None, "only the query with this id"),
-        "max": Setting(int, 10, "at most this many queries are printed", least=1),
+        "max": Setting(PositiveCount, 10, "at most this many queries are printed"),
         "json": Setting(bool, False, "print the answers as JSON"),
         "out": Setting(str, None, "write the answers to all queries to this file, one JSON object per line"),
         "overwrite": Setting(bool, False, "replace the file `out` if it exists"),
@@ -70,7 +75,7 @@ COMPARE = Command(
             most=None,
         ),
     ),
-    {"json": JSON, "seed": Setting(int, 0, "seed of the bootstrap", least=0)},
+    {"json": JSON, "seed": Setting(Count, 0, "seed of the bootstrap")},
 )
 VOICE = Command(
     "voice",
@@ -79,7 +84,7 @@ VOICE = Command(
     (Positional("RUN", "the folder of a build; the persona of the first run is measured in all runs", most=None),),
     {
         "persona": Setting(str, None, "another persona to measure: the name of a shipped persona, or a file"),
-        "max": Setting(int, 2000, "number of queries to read from each run", least=1),
+        "max": Setting(PositiveCount, 2000, "number of queries to read from each run"),
         "json": JSON,
     },
     open_keys=("judge",),
@@ -99,10 +104,10 @@ REPORT = Command(
     {
         "out": Setting(str, None, "the file to write; null: RUN/report.html, or comparison.html in the second run"),
         "browse": Setting(
-            int, BROWSE, "largest number of queries that the page shows; they are spread evenly over the run", least=1
+            PositiveCount, BROWSE, "largest number of queries that the page shows; they are spread evenly over the run"
         ),
         "live": Setting(bool, False, "serve the page on this machine, and update it while a build works on the run"),
-        "port": Setting(int, PORT, "port of the live page; 0: any free port", least=0),
+        "port": Setting(Count, PORT, "port of the live page; 0: any free port"),
     },
 )
 AUDIT = Command(
@@ -111,8 +116,10 @@ AUDIT = Command(
     "bestofn audit runs/demo verifier=judge provider=openai",
     (RUN,),
     {
-        "sample": Setting(int, 200, "number of verdicts to check; half of them have the outcome fail", least=2),
-        "seed": Setting(int, 0, "seed of the sample", least=0),
+        "sample": Setting(
+            Annotated[int, Ge(2)], 200, "number of verdicts to check; half of them have the outcome fail"
+        ),
+        "seed": Setting(Count, 0, "seed of the sample"),
         "marks": Setting(
             str, None, "the file of marks that a person saved on the audit page or exported from the report"
         ),
@@ -129,9 +136,9 @@ RUBRICS = Command(
     {
         "out": Setting(str, None, "the file to write; null: RUN/rubrics.jsonl"),
         "rounds": Setting(
-            int, 2, "number of rounds; the first proposes criteria, each further round revises them", least=1
+            PositiveCount, 2, "number of rounds; the first proposes criteria, each further round revises them"
         ),
-        "max": Setting(int, None, "at most this many queries", least=1),
+        "max": Setting(PositiveCount, None, "at most this many queries"),
     },
     open_keys=("provider", "prices", "budget_usd", "trusted"),
     key_remedy="The model that writes and judges is the provider: provider=NAME.",
@@ -146,8 +153,8 @@ REFINE = Command(
         "feedback": Setting(
             str, "judge", "judge: the model describes the errors; verifier: the verdict is the feedback"
         ),
-        "rounds": Setting(int, 2, "largest number of revisions per answer", least=1),
-        "most": Setting(int, 2, "largest number of answers per query that are revised", least=1),
+        "rounds": Setting(PositiveCount, 2, "largest number of revisions per answer"),
+        "most": Setting(PositiveCount, 2, "largest number of answers per query that are revised"),
     },
     open_keys=(
         "provider",
@@ -174,7 +181,7 @@ REGENERATE = Command(
             "unverified",
             "the candidates to sample, for example failed+split:math,error (a comma: or, +: and, !: not)",
         ),
-        "max": Setting(int, None, "at most this many candidates", least=1),
+        "max": Setting(PositiveCount, None, "at most this many candidates"),
         "keep_if_better": Setting(bool, False, "replace a candidate only when the new verdict is better"),
         "output": Setting(str, None, "copy the run into this folder and change only the copy"),
         "dry_run": DRY_RUN,
@@ -236,11 +243,11 @@ BENCHMARK = Command(
     "bestofn benchmark accuracy kinds=math",
     (Positional("WHAT", "what to measure", choices=("accuracy", "reward", "steps", "speed")),),
     {
-        "prompts": Setting(int, 2000, "for speed: prompts of each build", least=1),
-        "n": Setting(int, 4, "for speed: candidates per prompt", least=1),
+        "prompts": Setting(PositiveCount, 2000, "for speed: prompts of each build"),
+        "n": Setting(PositiveCount, 4, "for speed: candidates per prompt"),
         "concurrency": Setting(str, "64,256", "for speed: numbers of connections, separated by commas"),
-        "latency": Setting(float, 0.2, "for speed: latency of the mock server in seconds", least=0),
-        "rounds": Setting(int, 3, "for speed: number of rounds; the medians are printed", least=1),
+        "latency": Setting(Annotated[float, Ge(0)], 0.2, "for speed: latency of the mock server in seconds"),
+        "rounds": Setting(PositiveCount, 3, "for speed: number of rounds; the medians are printed"),
         "kinds": Setting(str, None, "kinds of verdicts, separated by commas; null: all"),
         "sets": Setting(str, None, "names of labelled sets, separated by commas; null: all sets of the kinds"),
         "shape": Setting(str, None, "for reward: reward_bench_2, rm_bench, judge_bench or rmb"),
@@ -251,7 +258,7 @@ BENCHMARK = Command(
         "rows": Setting(str, None, "write one line of JSON per answer to this file"),
         "fit": Setting(str, None, "write the measured confidence of each rule, for verifiers/calibration.json"),
         "half": Setting(str, None, "measure only one half of the problems: work or kept; null: all"),
-        "show": Setting(int, 0, "number of wrong decisions to print per kind", least=0),
+        "show": Setting(Count, 0, "number of wrong decisions to print per kind"),
         "math_verify": Setting(bool, False, "also measure Math-Verify on the mathematical sets, and compare the speed"),
     },
     open_keys=("*",),
@@ -271,7 +278,7 @@ VERIFY = Command(
         "in_place": Setting(bool, False, "replace FILE by the file with verdicts"),
         "overwrite": Setting(bool, False, "replace verdict columns that the table already has"),
         "split": Setting(str, None, "for a dataset of the Hub: the split to read"),
-        "workers": Setting(int, 2, "worker processes; 0: verify in this process", least=0),
+        "workers": Setting(Count, 2, "worker processes; 0: verify in this process"),
         "sandbox": Setting(str, "auto", "the sandbox for programs: auto, docker, local or none"),
     },
     key_remedy="`response` is the text of the model, `reference` the known right answer (formerly: answer).",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bestofn.builders.config.choices import shipped_groups
 from bestofn.builders.errors import ConfigError
@@ -23,7 +24,6 @@ HYDRA_FLAGS = {"-m": 0, "--multirun": 0, "--resolve": 0, "--cfg": 1, "-c": 1, "-
 CFG_VALUES = ("job", "hydra", "all")
 CONFIG_DIR = "--config-dir"
 KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@:/-]*")
-TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,12 @@ class Positional:
 class Setting:
     """A ``key=value`` setting of a command without a YAML file: type (``kind``), default and description (``text``).
 
-    ``least`` is the smallest allowed number.
+    A setting whose default is None can be null.
     """
 
-    kind: type[bool] | type[int] | type[float] | type[str]
+    kind: Any
     default: Scalar | None
     text: str
-    least: int | None = None
 
     @property
     def default_text(self) -> str:
@@ -303,22 +302,9 @@ def converted(key: str, value: str, setting: Setting) -> Scalar | None:
     """Return ``value`` converted to the type of ``setting``. Raises ``ConfigError`` if it cannot be converted."""
     if setting.default is None and value in ("null", ""):
         return None
-    if setting.kind is bool:
-        if value.lower() not in (*TRUE, *FALSE):
-            raise ConfigError(f"{key} is {value!r}; expected true or false.")
-        return value.lower() in TRUE
-    expected = {int: "a whole number", float: "a number"}.get(setting.kind, setting.kind.__name__)
-    if setting.least is not None:
-        expected += f" of at least {setting.least}"
-    example = setting.default if setting.default is not None else max(setting.least or 0, 10)
-    wrong = f"{key} is {value!r}; expected {expected}, for example {key}={example}."
-    try:
-        number = setting.kind(value)
-    except ValueError as error:
-        raise ConfigError(wrong) from error
-    if setting.least is not None and isinstance(number, int | float) and number < setting.least:
-        raise ConfigError(wrong)
-    return number
+    from bestofn.builders.config.signatures import checked
+
+    return checked(value, setting.kind, key)
 
 
 def _key(option: str) -> str:
