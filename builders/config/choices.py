@@ -81,11 +81,6 @@ def choices_of(group: str, folders: Sequence[Path] = ()) -> dict[str, Choice]:
     return table
 
 
-def registered_targets() -> frozenset[tuple[str, str, str]]:
-    """Return group, name and dotted path of each choice that this process has registered."""
-    return frozenset((choice.group, choice.name, choice.target) for choice in _registered.values())
-
-
 def register(group: str, name: str, constructor: str | Constructor) -> None:
     """Add a choice to ``group`` in this process. ``constructor`` is a class, a function or a dotted path.
 
