@@ -14,21 +14,25 @@ from bestofn.builders.sources.row_reader import RowReader
 REFERENCES = frozenset({"reference", "references", "tests", "calls", "checks"})
 
 
-def response_reader(given: JsonObject, kind: str, names: Iterable[str], rows: Sequence[Row]) -> RowReader:
+def response_reader(
+    given: JsonObject, kind: str, names: Iterable[str], rows: Sequence[Row], *, structs: bool = True
+) -> RowReader:
     """Return the reader of a table with responses and references.
 
     ``given`` maps parts of a query to columns; the other parts are found. ``names`` are the columns of the table, and
-    ``rows`` its first rows. Raises ``ConfigError`` if a column is missing, or if it is unclear which column has the
-    responses or the references.
+    ``rows`` its first rows. ``structs``: the rows come from a table of Arrow. Raises ``ConfigError`` if a column is
+    missing, or if it is unclear which column has the responses or the references.
     """
     names = list(names)
-    reader = reference_reader(given, kind, names, rows)
+    reader = reference_reader(given, kind, names, rows, structs=structs)
     if not {"response", "candidates"} & set(reader.layout.columns):
         require(reader.layout, "response", names)
     return reader
 
 
-def reference_reader(given: JsonObject, kind: str, names: Iterable[str], rows: Sequence[Row]) -> RowReader:
+def reference_reader(
+    given: JsonObject, kind: str, names: Iterable[str], rows: Sequence[Row], *, structs: bool = True
+) -> RowReader:
     """Return the reader of a table with references; see ``response_reader``."""
     kind, names = ALIASES.get(kind, kind), list(names)
     columns = {part: column for part, column in given.items() if column}
@@ -41,6 +45,7 @@ def reference_reader(given: JsonObject, kind: str, names: Iterable[str], rows: S
         tests={} if entry_point is None else {"entry_point": entry_point},
         needs_question=False,
         with_ids=False,
+        structs=structs,
         where="",
     )
     if not names:

@@ -97,7 +97,7 @@ def verify_table(
     if not overwrite and (old := [name for name in TYPES if name in present]):
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
     names = [name for name in present if name not in TYPES]
-    reader = response_reader(given, kind, names, first_rows(table, names))
+    reader = response_reader(given, kind, names, first_rows(table, names), structs=table.suffix != ".jsonl")
     kind = kind or AUTO
     facts = [table.identity, repr(reader.layout), kind, sorted(map(repr, settings.items())), PART_ROWS, PART_FORM]
     parts = out.with_name(f"{out.name}.parts")

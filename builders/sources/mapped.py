@@ -19,7 +19,7 @@ from bestofn.builders.sources.limits import shares_of
 from bestofn.builders.sources.origins import Origins
 from bestofn.builders.sources.resolver import LOOKED_AT
 from bestofn.builders.sources.row_reader import RowReader
-from bestofn.builders.sources.rows import is_one_split, rows
+from bestofn.builders.sources.rows import has_structs, is_one_split, rows
 from bestofn.builders.sources.values import Turns, content_id
 
 log = logging.getLogger(__name__)
@@ -179,6 +179,7 @@ class Mapped:
         names: Row = {name: None for row in first for name in row}
         first = [{**names, **row} for row in first]
         if first:
+            self.reader.structs = has_structs(self.path, self.format, split)
             self._examine(first, column)
         width = len(names)
         for number, row in enumerate(chain(first, all_rows)):

@@ -153,7 +153,7 @@ class _Table:
         self._calls()
         self._one("tests", TESTS, lambda name: name in TESTS[:3] or self._decodes(name))
         self._one("references", ACCEPTED)
-        self._one("checks", ("checks",), lambda name: isinstance(self.first[name], Mapping))
+        self._one("checks", ("checks",), lambda name: _may_be_object(self.first.get(name)))
         self._reference()
         self._responses()
 
@@ -306,6 +306,11 @@ def _is_conversation(value: object) -> bool:
 def is_list_of_responses(value: object) -> bool:
     """Return whether ``value`` is a list of responses. A list of messages with roles is one response."""
     return isinstance(value, list | tuple) and not _is_conversation(value)
+
+
+def _may_be_object(value: object) -> bool:
+    """Return whether ``value`` is an object, or one as JSON text, or unknown because the first rows have none."""
+    return value is None or isinstance(value, Mapping) or (isinstance(value, str) and value.lstrip().startswith("{"))
 
 
 def _are_calls(value: object) -> bool:

@@ -21,11 +21,13 @@ from bestofn.builders.sources.values import (
     Turns,
     accepted_answers,
     as_list,
+    check_of_struct,
     content_id,
     is_content,
     prompt_of,
     recorded_answers,
     unwrapped,
+    without_nulls,
 )
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,10 @@ UNREADABLE_TESTS = "tests that cannot be read in the form dataset.tests.form (ke
 UNREADABLE_CALLS = "expected calls that cannot be read (kept without calls)"
 SEVERAL_ANSWERS = "reference that is a list of several answers (kept without a reference)"
 OBJECT = "reference that is an object (kept without a reference)"
+UNREADABLE_CHECKS = "checks that cannot be read (kept without checks)"
+NULLS = (
+    "check with a null that may be a missing key, because the objects of an Arrow column have equal keys (kept without)"
+)
 
 
 class Unusable(SourceError):
@@ -51,6 +57,8 @@ class RowReader:
 
     ``skipped`` counts by reason the rows that were left out, and the references that cannot be read. A reference that
     cannot be read is no reference, and never a wrong one. With ``raises``, it is a ``ConfigError``.
+
+    With ``structs``, the rows come from a table of Arrow, where a null in an object may be a missing key.
     """
 
     def __init__(
@@ -69,6 +77,7 @@ class RowReader:
         needs_question: bool = True,
         with_ids: bool = True,
         raises: bool = False,
+        structs: bool = False,
         where: str = "dataset.columns.",
     ) -> None:
         self.name, self.domain, self.origins = name, domain, origins
@@ -78,7 +87,7 @@ class RowReader:
         self.tests, self.choices = CodeColumns.of(tests or {}), ChoiceColumns.of(choices or {})
         self.reference_source: ReferenceSource = reference_source
         self.min_query_chars, self.kind, self.needs_question = min_query_chars, kind, needs_question
-        self.with_ids, self.raises = with_ids, raises
+        self.with_ids, self.raises, self.structs = with_ids, raises, structs
         self.layout = Layout(self.mapped)
         self.names: list[str] = []  # the columns of the table that are read
         self.skipped: Counter[str] = Counter()
@@ -112,7 +121,7 @@ class RowReader:
         """Return the query in ``row``. Raises ``Unusable`` if it has none."""
         messages, problem = self._prompt(row)
         try:
-            tools = [to_chat(tool) for tool in as_list(self.value(row, "tools")) if isinstance(tool, Mapping)]
+            tools = [to_chat(tool) for tool in as_list(self._object(row, "tools")) if isinstance(tool, Mapping)]
             world_seed = self.value(row, "world_seed")
             metadata: dict[str, object] = {} if world_seed is None else {"world_seed": int(world_seed)}  # type: ignore[call-overload]
         except (ValueError, TypeError) as error:  # dropping these values would change the query
@@ -154,6 +163,11 @@ class RowReader:
         """Return the value of ``part`` in ``row``; None if the part has no column."""
         column = self.layout.columns.get(part)
         return None if column is None else column.value(row)
+
+    def _object(self, row: Row, part: str) -> object:
+        """Return the value of ``part``, whose objects have no null entries, without those that Arrow filled in."""
+        value = self.value(row, part)
+        return without_nulls(plain(value)) if self.structs and not isinstance(value, str) else value
 
     def _recorded(self, row: Row) -> dict[str, object]:
         """Return the entries of ``metadata`` in ``row``: rubric, instruction of the user, and recorded responses."""
@@ -231,7 +245,7 @@ class RowReader:
         tests = self.tests.read(encoded_tests, row, question) if encoded_tests else None
         if encoded_tests and tests is None:
             self._unreadable(UNREADABLE_TESTS, "docs/datasets.md lists the forms of tests.")
-        checks = self.value(row, "checks")
+        checks = self._checks(row)
         nothing_known = not answers and all(part is None for part in (answer, calls, tests, checks))
         reference = Reference(
             answer=answer,
@@ -239,14 +253,14 @@ class RowReader:
             choices=options.texts,
             calls=calls,
             tests=tests,
-            checks=checks if isinstance(checks, Mapping) else None,
+            checks=checks,
             source="none" if nothing_known else self.reference_source,
         )
         return reference, options
 
     def _calls(self, row: Row) -> tuple[JsonObject, ...] | None:
         """Return the expected calls; None if none are known, or if they cannot be read."""
-        value = plain(self.value(row, "calls"))
+        value = plain(self._object(row, "calls"))
         try:
             value = (json.loads(value) if value.strip() else None) if isinstance(value, str) else value
             if value is None:
@@ -256,6 +270,23 @@ class RowReader:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._unreadable(UNREADABLE_CALLS, 'Expected {"name": …, "arguments": {…}}, or a list of these.')
             return None
+
+    def _checks(self, row: Row) -> JsonObject | None:
+        """Return the checks of ``row`` by verifier; None if there are none. The column may be JSON text."""
+        value, in_struct = self.value(row, "checks"), self.structs
+        if isinstance(value, str) and value.strip():
+            in_struct = False
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError):
+                self._unreadable(UNREADABLE_CHECKS, 'Expected an object: {"VERIFIER": …}.')
+        if not isinstance(value, Mapping):
+            return None
+        given = {str(name): check for name, check in value.items() if check is not None}
+        checks = {name: check_of_struct(name, check) if in_struct else check for name, check in given.items()}
+        if None in checks.values():
+            self._unreadable(NULLS, "Store the column with the checks as JSON text.")
+        return {name: check for name, check in checks.items() if check is not None} or None
 
     def _gold_option(self, row: Row, options: Options) -> str | None:
         """Return the letters of the correct options, or None. References that name no option count as ``skipped``."""

@@ -73,6 +73,13 @@ def rows(
         yield from loaded
 
 
+def has_structs(path: str, format: str | None, split: str | None) -> bool:
+    """Return whether the rows of ``path`` come from a table of Arrow, whose objects all have the keys of the column."""
+    local = Path(path).expanduser()
+    chosen = _files_of_split(local, split) if local.exists() else path
+    return isinstance(chosen, str) or _is_saved(chosen) or _reader_and_files(chosen, format)[0] not in ("json", "csv")
+
+
 def is_one_split(path: str) -> bool:
     """Return whether ``path`` is a single file, or a folder whose files are not named after splits."""
     local = Path(path).expanduser()
