@@ -1,0 +1,75 @@
+"""One table gives the same verdicts through every door: builds, ``bestofn verify``, and the functions of Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.doors import mixed
+from tests.doors.doors import DOORS, Outcomes, Rows, Settings, reward, single
+from tests.doors.layouts import LAYOUTS, Layout
+from tests.golden.builds import sandbox_problem
+
+QUESTIONS = ("question", "problem", "prompt", "query", "instruction", "input", "user_input", "messages")
+
+
+def through_all_doors(rows: Rows, folder: Path, given: Settings) -> dict[str, Outcomes]:
+    found = {}
+    for name, door in DOORS.items():
+        place = folder / name.replace(" ", "-")
+        place.mkdir()
+        found[name] = door(rows, place, given)
+    return found
+
+
+@pytest.mark.parametrize("layout", [one for one in LAYOUTS if not one.runs_programs], ids=lambda one: one.name)
+def test_every_door_reads_a_layout_alike(layout: Layout, tmp_path: Path) -> None:
+    found = through_all_doors(layout.rows, tmp_path, Settings(layout.columns, layout.kind))
+    assert found == dict.fromkeys(DOORS, layout.outcomes)
+
+
+@pytest.mark.parametrize("layout", [one for one in LAYOUTS if one.runs_programs], ids=lambda one: one.name)
+def test_every_door_reads_programs_alike(layout: Layout, tmp_path: Path) -> None:
+    if problem := sandbox_problem():
+        pytest.skip(problem)
+    found = through_all_doors(layout.rows, tmp_path, Settings(layout.columns, layout.kind, "local"))
+    assert found == dict.fromkeys(DOORS, layout.outcomes)
+
+
+@pytest.mark.parametrize("layout", [one for one in LAYOUTS if one.pair], ids=lambda one: one.name)
+def test_single_verdicts_and_rewards_are_those_of_the_table(layout: Layout) -> None:
+    assert layout.pair is not None
+    asked = next(name for name in QUESTIONS if name in layout.rows[0])
+    prompts, responses = [row[asked] for row in layout.rows], [row[layout.pair[0]] for row in layout.rows]
+    given = Settings(layout.columns, layout.kind)
+    assert single(layout.rows, prompts, layout.pair, given) == layout.outcomes
+    assert reward(layout.rows, prompts, responses, given) == layout.outcomes
+
+
+@pytest.mark.parametrize("part", ["texts", "dialogues"])
+def test_answers_of_every_kind_have_one_verdict(part: str, tmp_path: Path) -> None:
+    rows = [
+        {**row, "checks": row["checks"] and json.dumps(row["checks"])}
+        for row in getattr(mixed, part)(mixed.rows("answers.jsonl"))
+    ]
+    found = through_all_doors(rows, tmp_path, Settings())
+    assert len(found["build"]) == len(rows)
+    for name, outcomes in found.items():
+        assert differing(rows, found["build"], outcomes) == {}, name
+
+
+def test_keys_that_arrow_adds_to_objects_change_no_verdict(tmp_path: Path) -> None:
+    rows = [row for row in mixed.texts(mixed.rows("answers.jsonl")) if row["checks"]]
+    found = through_all_doors(rows, tmp_path, Settings())
+    for name, outcomes in found.items():
+        different = differing(rows, found["build"], outcomes)
+        assert {pair[1] for pair in different.values()} <= {"abstain"}, name  # a null value, or no value?
+        assert {key.split("-")[0] for key in different} <= {"j"}, name
+
+
+def differing(rows: Rows, expected: Outcomes, found: Outcomes) -> dict[str, tuple[str, str]]:
+    """Return the expected and the found outcome of the answers for which they differ."""
+    pairs = zip(rows, expected, found, strict=True)
+    return {row["id"]: (before[0], after[0]) for row, before, after in pairs if before != after}
