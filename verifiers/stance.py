@@ -22,6 +22,7 @@ from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Tool
 from bestofn.verifiers import calibration
 from bestofn.verifiers.refusal_patterns import classify
+from bestofn.verifiers.refusals.answer_text import THOUGHT
 from bestofn.verifiers.requests_for_information import asks_for_information, is_courtesy
 from bestofn.verifiers.stance_doubts import is_nothing
 from bestofn.verifiers.tool_limits import says_tools_cannot
@@ -124,7 +125,6 @@ _COMPARES = re.compile(
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIGURE = re.compile(r"\d")
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
 _MOST = 10_000  # a longer answer is searched only in this many characters at each end
 _CLAUSE = 200  # number of characters at the end of the last sentence that are searched for a conclusion
@@ -157,7 +157,7 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
     the stance ``flags``. ``question`` is the text of the question, or "" if it is not known. ``tools`` are the declared
     tools.
     """
-    answer = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
+    answer = THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
     if len(answer) > 2 * _MOST:
         answer = answer[:_MOST] + "\n" + answer[-_MOST:]
     if not answer:

@@ -36,6 +36,8 @@ class VerifierWorkers:
 
     def __init__(self, kind: str = AUTO, count: int = 2, *, sandbox: str = "auto", **settings: Setting) -> None:
         self.kind, self.count = kind, 0 if ALIASES.get(kind, kind) == "code" else count
+        if kind == AUTO:  # no verdict column and no reward has the classification of refusals
+            settings = {"refusals": None, **settings}
         self._sandbox = "none" if self.count and kind == AUTO else sandbox
         self._settings = settings
         self._session = None if self.count else VerifierSession(kind, sandbox=sandbox, **settings)

@@ -12,7 +12,7 @@ _NOT_PROSE = re.compile(
 )
 _QUOTING = '`$>"“«„「『'  # every match of ``_NOT_PROSE`` contains one of these characters
 _WHOLE_FENCE = re.compile(r"\A\s*```(?:text|plaintext)?\n(?P<inside>[^`]*)(?:```)?\s*\Z")
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 STRAIGHT = str.maketrans(
     {
         "’": "'",
@@ -72,7 +72,7 @@ def prose(text: str) -> str:
     if not text.isascii():
         text = text.translate(STRAIGHT)
     if "<" in text:
-        text = _THOUGHT.sub(" ", text)
+        text = THOUGHT.sub(" ", text)
     if "```" in text and (whole := _WHOLE_FENCE.match(text)):
         text = whole["inside"]
     if any(mark in text for mark in _QUOTING):

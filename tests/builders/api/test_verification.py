@@ -158,6 +158,13 @@ def test_workers_keep_the_order_and_record_unreadable_rows():
     assert outcomes == ["pass", "fail", "fail", "pass", "fail", "error", "pass", "fail", "fail", "pass", "fail", "fail"]
 
 
+def test_refusals_are_classified_only_where_the_caller_gets_them():
+    assert "refusal" in bestofn.verify("The answer is 2.", "2").detail
+    with VerifierWorkers(count=1) as workers:
+        (verdict,) = workers.verify([read_values("auto", "The answer is 2.", "2")])
+    assert (verdict.outcome, "refusal" in verdict.detail) == ("pass", False)
+
+
 def test_import_loads_no_heavy_library_and_verification_no_torch():
     code = (
         "import sys, bestofn; assert not {'datasets', 'hydra', 'sympy', 'torch'} & set(sys.modules)\n"
