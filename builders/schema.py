@@ -15,9 +15,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, cast
-
-from datasets import Features, Json, List, Value
+from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.formats import exact_json
 from bestofn.builders.records import (
@@ -33,6 +31,9 @@ from bestofn.builders.records import (
     Verdict,
 )
 
+if TYPE_CHECKING:
+    from datasets import Features
+
 SCHEMA_VERSION = "1.2.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``cache_hour``: only prices use it
 
@@ -40,6 +41,8 @@ USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``
 @cache
 def features() -> Mapping[str, Features]:
     """Return the types of the columns: group (``query``, ``candidates``, …, ``pairs``) -> column -> type."""
+    from datasets import Features, Json, List, Value  # not above: worker processes do not need it
+
     text, integer, number = Value("string"), Value("int64"), Value("float64")
     json_object = Json()
     messages = List(json_object)
@@ -92,6 +95,8 @@ def features() -> Mapping[str, Features]:
 @cache
 def all_features() -> Features:
     """Return the types of all columns of a nested row."""
+    from datasets import Features
+
     return Features({name: kind for group in features().values() for name, kind in group.items()})
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Verdict
-from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
 from bestofn.builders.statistics.proportions import wilson_interval
 
 StoppedBy = Literal["", "found", "settled", "exhausted"]
