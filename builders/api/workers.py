@@ -54,7 +54,7 @@ class VerifierWorkers:
     def _start(self, stack: contextlib.ExitStack) -> None:
         from bestofn.sandbox.workers import ProcessPool
 
-        self._pool = ProcessPool(self.count, memory_mb=WORKER_MB, preload=[__name__])
+        self._pool = ProcessPool(self.count, memory_mb=WORKER_MB)
         self._loop = stack.enter_context(Loop())
         stack.enter_context(self._loop.open(self._pool))
         self._loop.submit(self._pool.start())  # the processes start while the configuration is composed
