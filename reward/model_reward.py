@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 
 from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.concurrency.tasks import clean_up
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.protocols import LocalWeights
@@ -86,7 +85,7 @@ class ModelReward(OpensAtFirstUse[Family]):
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[Family]:
         try:
-            await in_thread(self.load)
+            await asyncio.to_thread(self.load)
             assert self._model is not None
             yield self._model
         finally:
@@ -137,7 +136,7 @@ class ModelReward(OpensAtFirstUse[Family]):
         """Score the queries of ``turn`` in one call. If the call fails, score each query separately."""
         model = self.now_open()
         try:
-            scored = await in_thread(
+            scored = await asyncio.to_thread(
                 model.score, [waiting.chats for waiting in turn], [waiting.tools for waiting in turn]
             )
         except Exception as error:  # only the query that caused the error raises it; the others are scored

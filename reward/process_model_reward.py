@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from bestofn.builders.concurrency.opening import OpensAtFirstUse
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import LocalWeights
 from bestofn.builders.records import Candidate, Query, Score, Verdict
@@ -67,7 +66,7 @@ class ProcessModelReward(OpensAtFirstUse[StepModel]):
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[StepModel]:
-        yield await in_thread(self._load)
+        yield await asyncio.to_thread(self._load)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return one score per candidate: the probabilities that its steps are right, combined into one number."""
@@ -85,7 +84,7 @@ class ProcessModelReward(OpensAtFirstUse[StepModel]):
         """Return the probability of each step per answer, or the reason why there is none."""
         model = await self.opened()
         async with self._lock:
-            return await in_thread(model.probabilities, query.text, answers)
+            return await asyncio.to_thread(model.probabilities, query.text, answers)
 
     def _load(self) -> StepModel:
         """Load model and tokenizer. Raises ``ConfigError`` if ``path`` cannot be loaded or lacks weights."""

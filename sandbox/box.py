@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol
 
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, ExecutionStatus, JsonObject, Limits, Program
 from bestofn.sandbox.inside import plain
@@ -96,7 +95,7 @@ class Box:
         """
         try:
             async with asyncio.timeout(START_S):
-                await self._stream.send(await in_thread(payload, settings))  # the first call reads 70 files
+                await self._stream.send(await asyncio.to_thread(payload, settings))  # the first call reads 70 files
                 greeting = json.loads(await self._stream.receive_line())
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             raise SandboxError(f"the sandbox {self.name} did not start: {error or type(error).__name__}") from error

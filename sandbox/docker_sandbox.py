@@ -18,7 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.concurrency.tasks import clean_up
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
 from bestofn.sandbox.box import Box
@@ -131,9 +130,9 @@ class DockerSandbox(PooledSandbox):
         client = await asyncio.to_thread(connect, self.host)
         try:
             if self.runtime:
-                check_runtime(self.runtime, (await in_thread(client.info)).get("Runtimes") or {})
-            await in_thread(sweep, client)
-            await in_thread(self.image.ensure, client, self._report)
+                check_runtime(self.runtime, (await asyncio.to_thread(client.info)).get("Runtimes") or {})
+            await asyncio.to_thread(sweep, client)
+            await asyncio.to_thread(self.image.ensure, client, self._report)
             self._step = STARTING
             open_box = partial(self._open_box, client)
             async with Pool(partial(open_box, self.box_memory_mb), self.workers, self.runs_per_box) as pool:
@@ -269,7 +268,7 @@ async def open_box(
         await clean_up(remove)
 
     async def ran_out_of_memory() -> bool:
-        return await in_thread(_ran_out_of_memory, client, str(container.id))
+        return await asyncio.to_thread(_ran_out_of_memory, client, str(container.id))
 
     box = Box(stream, close, f"container {container.short_id}", ran_out_of_memory)
     inner: BoxSettings = {

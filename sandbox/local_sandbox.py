@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import IO
 
 from bestofn.builders.concurrency.tasks import clean_up
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits
 from bestofn.sandbox import cgroups as groups
@@ -91,9 +90,9 @@ class LocalSandbox(PooledSandbox):
             raise SandboxError(
                 f"sandbox=local needs Linux, but this is {sys.platform}. Install Docker and set sandbox=docker."
             )
-        await in_thread(check_compilers, self.languages)
-        self._packages = await in_thread(local_packages, self.packages, self.wheels)
-        await in_thread(sweep)
+        await asyncio.to_thread(check_compilers, self.languages)
+        self._packages = await asyncio.to_thread(local_packages, self.packages, self.wheels)
+        await asyncio.to_thread(sweep)
         open_one = partial(self._open_box, self.box_memory_mb)
         async with Pool(open_one, self.workers, self.runs_per_box, spares=self.workers) as pool:
             await pool.open_first(partial(self._open_box, QUICK_MEMORY_MB), "sandbox=local", _OTHER_PLACES)
@@ -134,9 +133,9 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
 
     Raises ``SandboxError`` if the process ends, or does not answer in time.
     """
-    # Another thread starts it, because the kernel may take long to make a cgroup. The threads of ``in_thread`` never
-    # end. This is necessary, because Linux kills the box when the thread that started it ends.
-    starting = asyncio.ensure_future(in_thread(_start, memory_mb, packages))
+    # Another thread starts it, because the kernel may take long to make a cgroup. Linux kills the box when the thread
+    # that started it ends. The threads of ``to_thread`` end when the event loop closes; then the box is closed already.
+    starting = asyncio.ensure_future(asyncio.to_thread(_start, memory_mb, packages))
     try:
         started = await asyncio.shield(starting)
     except asyncio.CancelledError:  # the thread continues, so wait for it and remove its process

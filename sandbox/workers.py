@@ -24,7 +24,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bestofn.builders.concurrency.tasks import clean_up
-from bestofn.builders.concurrency.threads import in_thread
 
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
@@ -223,7 +222,7 @@ class _Worker:
         self.calls += 1
         try:
             if len(payload) > _LARGE:
-                await in_thread(self._pipe.send_bytes, payload)
+                await asyncio.to_thread(self._pipe.send_bytes, payload)
             else:
                 self._pipe.send_bytes(payload)
             await self._receive(START_S)  # the worker has loaded the function and is prepared

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bestofn.builders.concurrency.garbage import fewer_collections
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
@@ -36,14 +35,13 @@ def analyze_run(arguments: Arguments) -> None:
 
     run = arguments.run
     gold = arguments.text("gold")
-    with fewer_collections():
-        found = analyze(
-            run,
-            resamples=arguments.number("resamples"),
-            read=arguments.number("read"),
-            ks=values_of_k(arguments.text("k")),
-            gold=Path(gold) if gold else None,
-        )
+    found = analyze(
+        run,
+        resamples=arguments.number("resamples"),
+        read=arguments.number("read"),
+        ks=values_of_k(arguments.text("k")),
+        gold=Path(gold) if gold else None,
+    )
     if arguments.flag("json"):
         print(json_text(found))
         return

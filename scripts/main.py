@@ -11,8 +11,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bestofn.builders.concurrency.garbage import fewer_collections
-from bestofn.builders.concurrency.process_end import exit_process
 from bestofn.scripts.catalogue import COMMANDS
 
 PROVIDERS = ("openai", "claude", "local")  # for commands such as ``bestofn openai generate …``
@@ -20,10 +18,7 @@ HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command whose name is the first word of ``arguments``.
-
-    None reads ``sys.argv``, and ends the process after the command.
-    """
+    """Run the command whose name is the first word of ``arguments``; None reads ``sys.argv``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0] in HELP and len(words) == 1):
         print(usage())
@@ -38,10 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words[0] not in (*COMMANDS, *PROVIDERS):
         print(unknown_command(words[0]), file=sys.stderr)
         raise SystemExit(2)
-    with fewer_collections():
+    try:
         run(words[0], words[1:])
-    if arguments is None:
-        exit_process(None)
+    except SystemExit as ended:
+        if arguments is None:
+            from bestofn.builders.concurrency.signals import end_soon
+
+            end_soon(ended.code)
+        raise
 
 
 def run(name: str, words: Sequence[str]) -> None:
@@ -60,12 +59,22 @@ def run(name: str, words: Sequence[str]) -> None:
         from bestofn.builders.concurrency.signals import exit_code_of
 
         print("\nbestofn: stopped.", file=sys.stderr)
-        exit_process(exit_code_of(error))
-    except SystemExit as ended:
-        exit_process(ended.code)
+        raise SystemExit(exit_code_of(error)) from None
+    except SystemExit:
+        _flush()
+        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
+
+
+def _flush() -> None:
+    """Write what is left of the output. If its reader has ended, discard it, so that the exit code stays the same."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def unknown_command(name: str) -> str:

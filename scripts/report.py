@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from bestofn.builders.concurrency.garbage import fewer_collections
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
@@ -38,11 +37,10 @@ def report(arguments: Arguments) -> None:
     if arguments.flag("live"):
         serve_until_stopped(runs, arguments.number("port"))
         return
-    with fewer_collections():
-        if len(runs) == 1:
-            page = write(runs[0], Path(out) if out else runs[0] / "report.html", browse=browse)
-        else:
-            page = write_comparison(runs[0], runs[1], Path(out) if out else runs[1] / "comparison.html", browse=browse)
+    if len(runs) == 1:
+        page = write(runs[0], Path(out) if out else runs[0] / "report.html", browse=browse)
+    else:
+        page = write_comparison(runs[0], runs[1], Path(out) if out else runs[1] / "comparison.html", browse=browse)
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from unittest import mock
 
 from bestofn.scripts import main as entry
 
@@ -55,10 +54,7 @@ def restored_process() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
-        with mock.patch.object(
-            entry, "exit_process", sys.exit
-        ):  # it may end the process, even if other tests left threads
-            yield
+        yield
     finally:
         os.chdir(folder)
         os.environ.clear()

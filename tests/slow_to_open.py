@@ -6,7 +6,6 @@ import asyncio
 import time
 from pathlib import Path
 
-from bestofn.builders.concurrency.threads import in_thread
 from tests.last_number import LastNumber
 
 
@@ -30,7 +29,7 @@ class SlowToLoad(SlowToOpen):
     """A verifier that opens for a minute in a thread that cannot be interrupted, like the loading of a model."""
 
     async def __aenter__(self) -> None:
-        await in_thread(self._load)
+        await asyncio.to_thread(self._load)
 
     def _load(self) -> None:
         self.notes.write_text("loading")

@@ -17,6 +17,7 @@ from types import FrameType
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130  # the exit code after Ctrl-C
+ENDS_S = 5.0  # a stopped process waits this long for its threads
 
 
 class Terminated(KeyboardInterrupt):
@@ -30,6 +31,20 @@ class Terminated(KeyboardInterrupt):
 def exit_code_of(error: KeyboardInterrupt) -> int:
     """Return the exit code for a process that ends because of ``error``."""
     return error.exit_code if isinstance(error, Terminated) else INTERRUPTED
+
+
+def end_soon(code: object) -> None:
+    """Let a process that ends with exit code ``code`` do so within ``ENDS_S`` if a signal has stopped it.
+
+    Python waits for a thread in which a library loads a model or builds an image, and such a call cannot be
+    interrupted. So the default effect of the signal then ends the process. A shell shows the same exit code.
+    """
+    number = next((number for number in (signal.SIGINT, *STOP_SIGNALS) if code == 128 + number), None)
+    if number is not None:
+        signal.signal(number, signal.SIG_DFL)
+        timer = threading.Timer(ENDS_S, os.kill, [os.getpid(), number])
+        timer.daemon = True
+        timer.start()
 
 
 @contextlib.contextmanager

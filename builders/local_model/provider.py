@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bestofn.builders.concurrency.opening import OpensAtFirstUse
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.byte_grammar import Either, Node
 from bestofn.builders.formats.inline_thinking import AnswerParts, answer_parts
@@ -106,7 +105,7 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
         try:
-            await in_thread(self.engine.load)
+            await asyncio.to_thread(self.engine.load)
             self._arrived = asyncio.Event()
             worker = asyncio.create_task(self._work())
             try:
@@ -138,7 +137,7 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
         continues = bool(request.sampling.extra.get("continue_final_message"))
         effort = {"reasoning_effort": request.sampling.effort} if request.sampling.effort else {}
         encode = functools.partial(self.engine.encode, continues=continues, **{**self._template, **effort})
-        prompt = await in_thread(encode, request.messages, request.tools)
+        prompt = await asyncio.to_thread(encode, request.messages, request.tools)
         limit = self.engine.answer_tokens(prompt, request.sampling.max_tokens)
         generation = GenerationRequest(
             prompt=prompt,
@@ -147,7 +146,7 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
             max_tokens=min(limit, self._max_answer_tokens or limit),
             token_logprobs=request.sampling.logprobs,
             keep_special=self.engine.speaks_harmony,
-            rules=await in_thread(self._rules, request),
+            rules=await asyncio.to_thread(self._rules, request),
             **sampling_options(request.sampling),
         )
         answers, seconds = await self._generate(generation)
@@ -216,7 +215,7 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
             await asyncio.sleep(GATHER_S)
             while not self.scheduler.is_idle:
                 try:
-                    turn_is_over = await in_thread(self.scheduler.run)
+                    turn_is_over = await asyncio.to_thread(self.scheduler.run)
                 except Exception as error:  # each caller raises the error
                     self.scheduler.clear()
                     for job in list(self._jobs):

@@ -29,7 +29,6 @@ from bestofn.builders.errors import (
     RequestError,
     ServiceError,
 )
-from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.formats.output_file import check_output_file
 from bestofn.builders.providers.content_encoding import ACCEPTED, BodyTooLarge, decoded_body
 from bestofn.builders.providers.event_streams import assembled
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
     from bestofn.builders.providers.http_connections import Connections, Exchange
 
-_COMPACT = encoder_like(json.JSONEncoder(ensure_ascii=False, separators=(",", ":")))
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
 PERMANENT = re.compile(

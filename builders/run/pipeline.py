@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.once import Once
 from bestofn.builders.concurrency.opening import OpensAtFirstUse
-from bestofn.builders.concurrency.threads import Once
 from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.config.signatures import keyword_parameters

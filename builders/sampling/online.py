@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Sequence
 
-from bestofn.builders.concurrency.turns import Turns
-from bestofn.builders.errors import ProviderError, RequestError
+from bestofn.builders.errors import RequestError
 from bestofn.builders.records import Completion, Usage
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
@@ -29,7 +26,6 @@ class OnlineRoute:
         self._ledger = ledger
         self._limiter = limiter
         self._replies = replies
-        self._turns = Turns()
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
         """Send one request, store its completions in the journal, and return them by sample index.
@@ -48,7 +44,6 @@ class OnlineRoute:
         }
 
         async def send() -> dict[int, Completion]:
-            await self._turns.take()
             self._journal.check()
             self._ledger.check()
             with span("request", facts) as sent:
@@ -57,15 +52,8 @@ class OnlineRoute:
                 except RequestError as error:
                     error.repeated = self._journal.was_refused(in_flight.key, in_flight.attempt, indices[0])
                     raise
-                try:
-                    await self._turns.take()
-                except asyncio.CancelledError:  # the reply is paid for, so it is stored
-                    with contextlib.suppress(ProviderError):
-                        await self._store(in_flight, indices, reply, size)
-                    raise
                 usage, stored = await self._store(in_flight, indices, reply, size)
                 sent.note({"gen_ai.usage.input_tokens": usage.prompt, "gen_ai.usage.output_tokens": usage.completion})
-                await self._turns.take()
                 return stored
 
         return await self._limiter.run(send, size, in_flight.mark_sent)

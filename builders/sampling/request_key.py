@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import Request, Sampling
 from bestofn.builders.redaction.key_shapes import masked_keys
 from bestofn.builders.redaction.names import is_secret_setting
@@ -85,4 +84,4 @@ def _plain(value: object) -> dict[str, object] | list[object]:
     raise TypeError(f"a request holds {value!r} of type {type(value).__name__}; expected plain JSON data")
 
 
-_CANONICAL = encoder_like(json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain))
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain).encode

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from itertools import accumulate
 
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import RequestError
 from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, TopTokens
 from bestofn.builders.local_model.provider import LocalTransformers, sampling_options
@@ -19,10 +19,10 @@ async def complete(provider: LocalTransformers, body: CompletionBody) -> tuple[l
     choices: list[JsonObject] = []
     usage = Usage()
     for prompt in body.prompts:
-        request = await in_thread(generation_request, provider, body, prompt)
+        request = await asyncio.to_thread(generation_request, provider, body, prompt)
         answers = await provider.generate(request) if body.max_tokens != 0 else [GeneratedAnswer("", 0, "length", 0.0)]
         written = sum(answer.tokens for answer in answers)
-        first = await in_thread(_echoed, provider, body, request.prompt)
+        first = await asyncio.to_thread(_echoed, provider, body, request.prompt)
         choices += [_choice(answer, first, body) for answer in answers]
         usage += Usage(prompt=len(request.prompt), completion=written)
     return choices, usage

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from dataclasses import replace
 
-from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import Query
 from bestofn.builders.sources.seen_ids import SeenIds
 
@@ -63,4 +62,4 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256(_SORTED(parts).encode()).hexdigest()
 
 
-_SORTED = encoder_like(json.JSONEncoder(sort_keys=True, default=str))
+_SORTED = json.JSONEncoder(sort_keys=True, default=str).encode

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.formats.prompt_texts import with_system_text
 from bestofn.builders.formats.trainable import renumbered, trainable, trainable_message
 from bestofn.builders.records import JsonObject, Judged, Message, Row, content_text
@@ -121,7 +120,7 @@ def last_text(messages: Sequence[Message], role: str) -> str:
     return ""
 
 
-_JSON = encoder_like(json.JSONEncoder(ensure_ascii=False, default=str))
+_JSON = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _EMPTY_TEXTS: Mapping[type, str] = {list: "[]", dict: "{}"}
 
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from bestofn.builders.formats.json_encoding import encoder_like
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
@@ -213,7 +212,7 @@ def _side_of(query: QueryRow, test_share: float) -> str:
     return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
 
 
-_SORTED = encoder_like(json.JSONEncoder(sort_keys=True, default=str))
+_SORTED = json.JSONEncoder(sort_keys=True, default=str).encode
 
 
 def _delete_temporary_files(out: Path, names: Iterable[str]) -> None:

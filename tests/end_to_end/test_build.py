@@ -195,7 +195,7 @@ def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130, errors
+    assert process.returncode in (130, -signal.SIGINT), errors  # a shell shows 130 for both
     assert "Run the same command again" in errors
     assert "Traceback" not in errors
     return notes.read_text()

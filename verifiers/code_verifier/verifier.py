@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import ParamSpec, TypeVar, cast
 
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.protocols import Sandbox
@@ -198,7 +197,7 @@ class CodeVerifier:
 
 async def _aside(text: str, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
     """Return the result of ``read``. If ``text`` is long, another thread calls it, so that the event loop is free."""
-    return await in_thread(read, *given, **named) if len(text) > LONG else read(*given, **named)
+    return await asyncio.to_thread(read, *given, **named) if len(text) > LONG else read(*given, **named)
 
 
 def _cases_in_check(tests: CodeTests) -> int:

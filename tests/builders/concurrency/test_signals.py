@@ -6,6 +6,7 @@ import gc
 import os
 import pty
 import signal
+import subprocess
 import sys
 import textwrap
 import threading
@@ -85,3 +86,23 @@ def test_a_closed_terminal_does_not_disturb_the_cleanup() -> None:
     assert b"ready" in os.read(terminal, 100)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 129
+
+
+ENDS = """
+import sys, threading, time
+from bestofn.builders.concurrency.signals import end_soon
+
+threading.Thread(target=time.sleep, args=[float(sys.argv[1])]).start()
+print("stopped", flush=True)
+end_soon(int(sys.argv[2]))
+raise SystemExit(int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code", "status"), [(0.0, 143, 143), (3600.0, 143, -15), (3600.0, 130, -2), (0.5, 3, 3)]
+)
+def test_a_stopped_process_does_not_wait_for_a_thread_that_runs(seconds: float, code: int, status: int) -> None:
+    words = [sys.executable, "-c", ENDS, str(seconds), str(code)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (status, "stopped\n"), done.stderr

@@ -2,7 +2,6 @@ import asyncio
 import gc
 import json
 from dataclasses import fields, replace
-from unittest import mock
 
 import pytest
 
@@ -329,33 +328,6 @@ def test_samplers_of_one_run_share_the_time_that_a_stop_may_take(tmp_path, monke
     assert len(waited) == 2
     assert waited[0] > 0.2
     assert waited[1] < 0.1
-
-
-@pytest.mark.parametrize("readable", [True, False])
-def test_a_reply_that_waits_for_its_turn_is_stored_when_the_run_stops(tmp_path, monkeypatch, readable) -> None:
-    monkeypatch.setattr("bestofn.builders.sampling.sampler.GRACE_S", 0.0)
-    provider = Scripted(told_by_seed)
-    if not readable:
-        monkeypatch.setattr(provider, "read", mock.Mock(side_effect=ServiceError("not JSON")))
-
-    async def stopped_after_the_reply(draws, book):
-        async def take(turns):
-            if provider.requests:
-                replied.set()
-                await asyncio.sleep(60.0)
-
-        replied = asyncio.Event()
-        monkeypatch.setattr("bestofn.builders.sampling.online.Turns.take", take)
-        task = asyncio.create_task(draws.draw(ASK, range(4)))
-        await replied.wait()
-        task.cancel()
-
-    use(tmp_path, provider, stopped_after_the_reply)
-    assert len(provider.requests) == 1
-    monkeypatch.undo()
-    again = Scripted(told_by_seed)
-    assert texts(use(tmp_path, again, lambda draws, book: draws.draw(ASK, range(4))))[0] == "draw 7"
-    assert len(again.requests) == (0 if readable else 1)
 
 
 def test_a_budget_wants_a_price(tmp_path) -> None:
