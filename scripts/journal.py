@@ -16,9 +16,8 @@ from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError, JournalError
 from bestofn.builders.formats.output_file import check_new_file
 from bestofn.builders.run.run_folder import journal_of
-from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal import Journal, locked
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
-from bestofn.builders.sampling.journal_repair import refuse_if_in_use
 from bestofn.builders.sampling.moved_server import adopt
 from bestofn.scripts.catalogue import JOURNAL
 
@@ -42,22 +41,22 @@ def journal_command(arguments: Arguments) -> None:
     if target and target != "-":
         check_new_file(Path(target), "export", overwrite=arguments.flag("overwrite"))
     path = find(arguments.runs[0])
-    if old or (pruning and not arguments.flag("dry_run")):
-        refuse_if_in_use(path, "journal")
-    journal = Journal(path, readonly=not (pruning or old)).open()
-    try:
-        if old and new:
-            print(f"{adopt(journal, old, new):,} requests of {old} are now requests of {new}")
-        elif pruning:
-            forget(journal, provider, older_than=arguments.text("older_than"), dry_run=arguments.flag("dry_run"))
-        elif target:
-            export(journal, target, provider)
-        elif arguments.flag("json"):
-            print(json.dumps(as_json(journal), indent=2))
-        else:
-            show(journal, provider)
-    finally:
-        journal.close()
+    changes = old or (pruning and not arguments.flag("dry_run"))
+    with locked(path, "journal") if changes else contextlib.nullcontext():
+        journal = Journal(path, readonly=not (pruning or old)).open()
+        try:
+            if old and new:
+                print(f"{adopt(journal, old, new):,} requests of {old} are now requests of {new}")
+            elif pruning:
+                forget(journal, provider, older_than=arguments.text("older_than"), dry_run=arguments.flag("dry_run"))
+            elif target:
+                export(journal, target, provider)
+            elif arguments.flag("json"):
+                print(json.dumps(as_json(journal), indent=2))
+            else:
+                show(journal, provider)
+        finally:
+            journal.close()
 
 
 def find(place: str) -> Path:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bestofn.builders.concurrency.file_lock import Holder
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
-from bestofn.builders.run.run_lock import Holder, holder_of
+from bestofn.builders.run.run_lock import holder_of, is_being_written
 from bestofn.scripts.catalogue import STATUS
 
 
@@ -40,17 +41,18 @@ def facts_of(run: Path) -> JsonObject:
         "finished_shards": len(list((run / "shards").glob("*.json"))),
         "queries": described.get("queries"),
         "usd": (described.get("spending") or {}).get("usd"),
-        "process": _process_of(holder) if holder else None,
+        "process": _process_of(holder, is_running=is_being_written(run)) if holder else None,
     }
 
 
-def _process_of(holder: Holder) -> JsonObject:
+def _process_of(holder: Holder, *, is_running: bool) -> JsonObject:
     return {
-        "pid": holder.process.pid,
-        "host": holder.process.host,
-        "is_running": holder.is_working(),
+        "pid": holder.pid,
+        "host": holder.host,
+        "command": holder.command,
+        "is_running": is_running,
         "seconds": round(time.time() - holder.since),
-        "heartbeat_age_s": round(holder.age_s, 1),
+        "progress_age_s": round(holder.age_s, 1),
         "progress": holder.progress,
     }
 
@@ -62,8 +64,8 @@ def text_of(facts: JsonObject) -> str:
     if process is not None:
         state = "works on it" if process["is_running"] else "has ended without finishing it"
         lines.append(
-            f"  process {process['pid']} on {process['host']} {state}; it began {process['seconds']:,} s ago, last "
-            f"heartbeat {process['heartbeat_age_s']:,.0f} s ago"
+            f"  process {process['pid']} on {process['host']} {state}; it began {process['seconds']:,} s ago, and "
+            f"noted its progress {process['progress_age_s']:,.0f} s ago"
         )
         lines += _progress_lines(process["progress"])
     queries = f", {facts['queries']:,} queries" if facts["queries"] else ""

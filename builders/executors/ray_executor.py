@@ -150,7 +150,6 @@ def _run_shards(run: Run, pool: WorkerPool, queue: ShardQueue, stop: threading.E
 
     in_flight: dict[Any, tuple[Worker, int, Sequence[Query]]] = {}
     while not stop.is_set():
-        run.check_lock()
         for worker in pool.workers_with_room():
             if (shard := queue.next()) is None:
                 break

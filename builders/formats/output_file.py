@@ -9,8 +9,9 @@ from pathlib import Path
 from bestofn.builders.errors import ConfigError
 
 _CONTENTS = {b"SQLite format 3\0": "a journal", b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
-_RUN_FILES = ("manifest.json", "checksums.json", ".lock")
+_RUN_FILES = ("manifest.json", "checksums.json")
 _OF_SQLITE = ("-wal", "-shm")  # endings of the files that SQLite keeps next to a database
+_OF_LOCKS = (".lock", ".lock.json")
 _OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/")  # names of the files that a process has open
 
 
@@ -18,7 +19,7 @@ def check_output_file(path: Path, setting: str) -> None:
     """Raise ``ConfigError`` if ``path``, the value of ``setting``, is a folder or a file with data of a run."""
     if os.path.isdir(path):
         found = "a folder"
-    elif path.name in _RUN_FILES or path.parent.name == "shards" or path.name.endswith(_OF_SQLITE):
+    elif path.name in _RUN_FILES or path.parent.name == "shards" or path.name.endswith(_OF_SQLITE + _OF_LOCKS):
         found = "a file of a run"
     else:
         found = _content(path)

@@ -20,7 +20,7 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.report.html_page import details_html, facts_html, summary_html
 from bestofn.builders.report.page_parts import PART_QUERIES, IndexEntry, PageEntry, index_entry, page_entry
 from bestofn.builders.run import manifest
-from bestofn.builders.run.run_lock import holder_of
+from bestofn.builders.run.run_lock import holder_of, is_being_written
 from bestofn.builders.tables.checksums import marker_of
 from bestofn.builders.tables.shards import nested
 
@@ -158,7 +158,7 @@ class LiveReport:
         if self._progress is not None:
             return self._progress()
         holder = holder_of(self.folder)
-        return holder.progress if holder is not None and holder.is_working() else {}
+        return holder.progress if holder is not None and is_being_written(self.folder) else {}
 
 
 def _marker(shard: Path) -> str:

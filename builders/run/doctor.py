@@ -19,7 +19,7 @@ from bestofn.builders.run.apply_stage import delete_cached, is_damaged
 from bestofn.builders.run.finish import publish_tables
 from bestofn.builders.run.pipeline import prepared_run
 from bestofn.builders.run.run_folder import journal_of
-from bestofn.builders.run.run_lock import busy, holder_of, run_lock
+from bestofn.builders.run.run_lock import busy, holder_of, is_being_written, run_lock
 from bestofn.builders.sampling.journal_file import refuse_foreign
 from bestofn.builders.sampling.journal_repair import examine, repair
 from bestofn.builders.tables import checksums, shards
@@ -47,9 +47,8 @@ def doctor(out: Path, *, dry_run: bool = False) -> list[Finding]:
     With ``dry_run``, nothing is repaired. Raises ``FolderInUse`` if a process works in ``out``.
     """
     if dry_run:
-        holder = holder_of(out)
-        if holder is not None and holder.is_working():
-            raise FolderInUse(busy(out, holder))
+        if is_being_written(out):
+            raise FolderInUse(busy(out, holder_of(out)))
         return list(_findings(out, repairs=False))
     with run_lock(out):
         return list(_findings(out, repairs=True))

@@ -88,7 +88,6 @@ class Run:
     account: Spending  # what all commands on this run have spent
     services: Callable[[], Sequence[ServiceState]]  # see ``Ledger.services``
     null_answers: int = 0  # recorded answers that are null, and left out
-    check_lock: Callable[[], None] = lambda: None  # raises if another process has taken over the run folder
     before_changes: Callable[[], None] = lambda: None  # called before a shard or a table of the run folder is written
     opened: Future[Any] = field(default_factory=Future)  # has a result once ``open`` has opened everything
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)

@@ -2,7 +2,7 @@
 
 On a terminal it is a live table, in a notebook a live HTML table; otherwise it prints one line every few seconds. Text
 is written to standard error, so that standard output can be piped. The executors call ``show_progress``. The state is
-also in the heartbeat of the run's lock, from which ``bestofn status`` and the live report read it.
+also in the note of the run's lock, from which ``bestofn status`` and the live report read it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads and writes the files of a run folder.
 
 RUN/
-  .lock                  the process that works in the folder, its heartbeat and progress (builders.run.run_lock)
+  .lock, .lock.json      the lock of the folder; the process that works in it, and its progress (builders.run.run_lock)
   manifest.json          the state (running, interrupted or complete), the configuration, the library versions
-  journal.sqlite         every reply that was paid for
+  journal.sqlite         every reply that was paid for; journal.sqlite.lock is its lock
   shards/00000.parquet   one part per shard: nested rows (query, candidates, verdicts, scores, pairs)
   shards/00000.json      the completion marker: the fingerprints of the shard's inputs and settings, its failures, and
                          the checksum of the part

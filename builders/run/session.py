@@ -44,8 +44,6 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
         create_run_folder(out)
         finish_exchanges(out)
         lock.progress = lambda: dict(run.progress.state(run.stage_names, run.spending()))
-        lock.on_lost.append(run.loop.cancel)
-        run.check_lock = lock.raise_if_lost
         source = MetricsSource(run.progress, run.stage_names)
         changes = Once()
         run.before_changes = lambda: changes(lambda: write_state(run, "running"))
@@ -59,7 +57,6 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
             try:
                 run.close()  # stores the replies in flight, so that the manifest counts them
             finally:
-                lock.raise_if_lost()
                 if changes.called:
                     write_state(run, "interrupted")
             raise

@@ -39,9 +39,7 @@ from bestofn.builders.sampling.batch_rows import (
     open_batch,
     open_batches,
     request_rows,
-    sample_keys,
 )
-from bestofn.builders.sampling.claims import batch_key
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.provider import BatchApi, BatchProvider, BatchResult, InProgress, config_key_of
@@ -105,7 +103,6 @@ class BatchJobs:
         self._api = api
         self._identity = provider.identity
         self._journal = journal
-        self._claims = journal.claims
         self._ledger = ledger
         self._settings = provider.batching
         self._config_key = config_key_of(provider)
@@ -117,36 +114,30 @@ class BatchJobs:
         """Whether a job was found only by its time and size. Then it may be confused with another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
-    async def claim_open(self) -> list[BatchJob]:
-        """Claim and return the unfinished jobs of earlier runs that no other sampler or process has claimed.
-
-        All samples of these jobs are claimed too, so that no other process requests them.
-        """
+    def claim_open(self) -> list[BatchJob]:
+        """Claim and return the unfinished jobs of earlier runs that no other sampler has claimed."""
         jobs: list[BatchJob] = []
         for batch in open_batches(self._journal, self._identity):
-            if batch in self._journal.claimed_batches or not self._claims.is_free(batch_key(batch)):
-                continue
-            row = open_batch(self._journal, batch)
-            if row is not None and await self._claim(batch, sample_keys(row[1])):
+            row = None if batch in self._journal.claimed_batches else open_batch(self._journal, batch)
+            if row is not None:
+                self._claim(batch)
                 jobs.append(BatchJob(row[1], batch, row[2], row[0]))
         return jobs
 
     def give_back(self, jobs: Iterable[BatchJob]) -> None:
-        """Release ``jobs`` and their samples, so that they can be claimed again."""
+        """Release ``jobs``, so that they can be claimed again."""
         for job in jobs:
             self.uncertain.discard(job)
             self._journal.claimed_batches.discard(job.id)
             self._claimed.discard(job.id)
-            self._claims.release([batch_key(job.id), *sample_keys(job.names)])
 
     def release(self) -> None:
-        """Release all jobs that this object has claimed, so that other samplers and processes can claim them."""
+        """Release all jobs that this object has claimed, so that other samplers can claim them."""
         self._journal.claimed_batches -= self._claimed
-        self._claims.release(map(batch_key, self._claimed))
 
     async def plan(self, job: BatchJob, requests: Iterable[BatchRequest]) -> None:
         """Record in the journal that ``job`` is about to be submitted."""
-        await self._claim(job.id)
+        self._claim(job.id)
         named = [(request.name, request.request) for request in requests]
         rows = await asyncio.to_thread(request_rows, self._identity, named)
         await self._journal.note(
@@ -207,9 +198,8 @@ class BatchJobs:
             candidates = await self._search(job, until)
             async with self._lock:
                 known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
-                for batch in [candidate for candidate in candidates if candidate not in known]:
-                    if not await self._claim(batch):  # another process has found it
-                        continue
+                batch = next((candidate for candidate in candidates if candidate not in known), None)
+                if batch is not None:
                     await self._identify(job, batch, "open" if self._api.stores_marks else "found")
                     return True
         finally:
@@ -226,7 +216,7 @@ class BatchJobs:
         log.warning("%s: batch job %s belongs to another program", self._identity, foreign)
         self._ledger.note("batch jobs of other programs found")
         job.id, job.state = new_mark(), "planned"
-        await self._claim(job.id)
+        self._claim(job.id)
         closed = batch_row(foreign, self._identity, "closed", [], job.submitted_at)
         planned = batch_row(job.id, self._identity, "planned", list(job.names), job.submitted_at)
         await self._journal.note([closed, planned])
@@ -360,7 +350,7 @@ class BatchJobs:
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
         """Store the service's id ``batch`` as the id of the planned ``job``, in memory and in the journal."""
-        await self._claim(batch)
+        self._claim(batch)
         mark, job.id, job.state = job.id, batch, state
         row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)
         await self._journal.note([_deletion(mark), row])
@@ -376,19 +366,10 @@ class BatchJobs:
                 *(self._config_key, self._config_key),
             )
 
-    async def _claim(self, batch: str, samples: Sequence[bytes] = ()) -> bool:
-        """Claim the job ``batch``, so that its replies are counted once.
-
-        ``samples`` are the claim keys of the job's samples, which are claimed together with it. Returns False if
-        another process has claimed the job.
-        """
-        mine = await self._claims.take([batch_key(batch), *samples])
-        if batch_key(batch) not in mine:
-            self._claims.release(mine)
-            return False
+    def _claim(self, batch: str) -> None:
+        """Claim the job ``batch``, so that its replies are counted once."""
         self._journal.claimed_batches.add(batch)
         self._claimed.add(batch)
-        return True
 
 
 def _deletion(batch: str) -> Statement:

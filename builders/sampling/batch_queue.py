@@ -62,7 +62,7 @@ class BatchQueue:
         """
         resumed: list[BatchJob] = []
         lost: list[BatchJob] = []
-        claimed = await self._jobs.claim_open()
+        claimed = self._jobs.claim_open()
         self._jobs.uncertain |= {job for job in claimed if job.state == "found"}
         try:
             for job in claimed:

@@ -11,7 +11,6 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 
-from bestofn.builders.sampling.claims import sample_key
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_file import compressed, record_errors
 from bestofn.builders.sampling.journal_writer import Statement
@@ -47,12 +46,6 @@ def open_batch(journal: Journal, batch: str) -> tuple[State, list[str], float] |
         for state, parts, at in journal.rows(query, (batch,)):
             return state, json.loads(zlib.decompress(parts)), at
     return None
-
-
-def sample_keys(names: Iterable[str]) -> list[bytes]:
-    """Return the claim keys of all samples of the requests ``names``."""
-    parsed = map(parsed_name, names)
-    return [sample_key(key, attempt, index) for key, attempt, indices in parsed for index in indices]
 
 
 def batch_row(batch: str, identity: str, state: State, names: list[str], at: float) -> Statement:

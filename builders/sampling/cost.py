@@ -105,9 +105,8 @@ class Ledger:
         self.budget_usd = budget_usd
         self.prices = load_prices(prices)
         self.usd = 0.0
-        self.usd_before = 0.0  # cost of the other replies in the journal: of earlier runs and of other processes
+        self.usd_before = 0.0  # cost of the other replies in the journal: of earlier runs
         self.usd_aside = 0.0  # reserved for batch jobs whose replies have not arrived
-        self.usd_aside_elsewhere = 0.0  # reserved for batch jobs of other processes that use the journal
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0, "without_usage": 0}
         self.repaired: Counter[str] = Counter()  # defect -> number of replies that were accepted in spite of it
@@ -146,25 +145,22 @@ class Ledger:
         """
         self._states.append(state)
 
-    def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
-        """Record the cost of the replies that earlier runs and other processes with this journal have paid.
+    def carry(self, usd: float) -> None:
+        """Record the cost of the replies that earlier runs with this journal have paid.
 
-        ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` are the dollars
-        that other processes have reserved for batch jobs.
+        ``usd`` is the cost of all replies in the journal, including this run.
         """
         self.usd_before = max(self.usd_before, usd - self.usd)
-        self.usd_aside_elsewhere = usd_aside_elsewhere
 
     def check(self, more: float = 0.0, what: str = "the next request") -> None:
         """Raise ``BudgetError`` if the budget is spent, or if less than ``more`` dollars are left for ``what``."""
         if not self.fits(more):
-            aside = self.usd_aside + self.usd_aside_elsewhere
-            reserved = f"; ${aside:.4f} is reserved for batch jobs" if aside > 0 else ""
+            reserved = f"; ${self.usd_aside:.4f} is reserved for batch jobs" if self.usd_aside > 0 else ""
             needed = f"; {what} may cost ${more:.4f}" if more else ""
             state = f"does not cover {what}" if self.fits() else "is spent"
             raise BudgetError(
                 f"budget_usd={self.budget_usd} {state}: ${self.usd_before + self.usd:.4f} was paid, of which "
-                f"${self.usd_before:.4f} was paid by earlier runs or other processes{reserved}{needed}. "
+                f"${self.usd_before:.4f} was paid by earlier runs{reserved}{needed}. "
                 "All replies are stored. To continue, run the same command with a larger budget_usd."
             )
 
@@ -172,7 +168,7 @@ class Ledger:
         """Return whether ``usd`` dollars of the budget are neither spent nor reserved; True if there is no budget."""
         if self.budget_usd is None:
             return True
-        left = self.budget_usd - self.usd_before - self.usd - self.usd_aside - self.usd_aside_elsewhere
+        left = self.budget_usd - self.usd_before - self.usd - self.usd_aside
         return left > 0 and usd <= left
 
     def set_aside(self, usd: float) -> None:

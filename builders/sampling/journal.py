@@ -6,13 +6,13 @@
     refusals   the samples that the service always refuses, because of their content or their length
     seen_refusals   the samples that the service has refused for another reason; the next run requests them again
     batches    the batch jobs of services (``builders.sampling.batch_rows``)
-    owners, claims   the processes that use the journal, and what they work on (``builders.sampling.claims``)
 
 The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). A resumed run
 looks up the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt.
 
 A thread commits all waiting writes in one transaction (``builders.sampling.journal_writer``). SQLite's WAL mode lets
-other processes read and write the file at the same time. A killed process loses no committed reply.
+other processes read the file at the same time. A killed process loses no committed reply. One process at a time samples
+with a journal: it holds the lock JOURNAL.lock, and others wait for it.
 
 Used by ``builders.run.pipeline`` and by ``bestofn journal``.
 """
@@ -20,6 +20,8 @@ Used by ``builders.run.pipeline`` and by ``bestofn journal``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.errors import PermanentRefusal
+from bestofn.builders.concurrency.file_lock import ProcessLock, holder_of
+from bestofn.builders.errors import JournalError, PermanentRefusal
 from bestofn.builders.redaction.secrets import redacted_text
-from bestofn.builders.sampling.claims import Claims
 from bestofn.builders.sampling.in_flight import InFlightRequests
 from bestofn.builders.sampling.journal_file import (
     connect,
@@ -42,7 +44,9 @@ from bestofn.builders.sampling.journal_file import (
 from bestofn.builders.sampling.journal_writer import Entry, JournalWriter, Statement
 
 STORED_BITS = 1 << 26  # requests with equal bits are looked up in vain: 1 % of them after 700,000 requests
+LOOK_S = 0.2  # seconds between two attempts to take the lock that another process holds
 Values = Sequence[object] | Mapping[str, object]
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +70,20 @@ class StoredAnswer:
 
 
 class Journal:
-    """The journal at ``path``. Several processes may open it at the same time.
+    """The journal at ``path``. Any process may read it; ``async with`` waits until no other process samples with it.
 
     Methods raise ``JournalError`` if the file is damaged, belongs to another program, or is not writable. A
     ``readonly`` journal never writes. Writing methods work only inside ``async with``.
 
-    All samplers of a process that use this journal share three attributes. ``in_flight`` contains the requests in
-    flight. ``claims`` contains the samples and batch jobs that this process works on, so that other processes wait for
-    them. ``claims`` exists only inside ``async with``. ``claimed_batches`` contains the ids and marks of the batch jobs
-    that a sampler waits for.
+    All samplers that use this journal share two attributes. ``in_flight`` contains the requests in flight.
+    ``claimed_batches`` contains the ids and marks of the batch jobs that a sampler waits for.
     """
-
-    claims: Claims
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path = Path(path)
         self.readonly = readonly
         self.in_flight = InFlightRequests()
         self.claimed_batches: set[str] = set()
-        self._spent_usd = 0.0  # by the calls up to ``_last_call``
-        self._last_call = 0
         self._stored: bytearray | None = None  # see ``may_have``
 
     def open(self) -> Journal:
@@ -102,25 +100,41 @@ class Journal:
         self._reader.close()
 
     async def __aenter__(self) -> Journal:
-        self.open()
-        self._writer = JournalWriter(self.path, asyncio.get_running_loop())
-        self.claims = Claims(self.path, self._reader, self._writer, self)
+        await self._wait_for_lock()
         try:
-            await self.claims.open()
+            self.open()
             is_empty = not self.rows("SELECT 1 FROM calls UNION ALL SELECT 1 FROM refusals LIMIT 1")
+            self._writer = JournalWriter(self.path, asyncio.get_running_loop())
         except BaseException:
-            await self._stop()
+            self._lock.release()
             raise
         self._stored = bytearray(STORED_BITS // 8) if is_empty else None
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self.claims.close()
-        await self._stop()
+        try:
+            await self._writer.stop()
+            self.close()
+        finally:
+            self._lock.release()
 
-    async def _stop(self) -> None:
-        await self._writer.stop()
-        self.close()
+    async def _wait_for_lock(self) -> None:
+        """Take the lock of the journal. If another process holds it, wait until that process has ended."""
+        with journal_errors(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = ProcessLock(lock_of(self.path))
+        waits = False
+        while not self._take_lock(0.0):
+            if not waits:
+                log.warning(
+                    "%s. This process waits until that one has ended; nothing is paid twice.", in_use(self.path)
+                )
+                waits = True
+            await asyncio.sleep(LOOK_S)
+
+    def _take_lock(self, wait_s: float) -> bool:
+        with journal_errors(self.path):
+            return self._lock.acquire(wait_s)
 
     def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, StoredAnswer]:
         """Return the stored answers by sample index. The result leaves out indices without a stored answer."""
@@ -145,14 +159,12 @@ class Journal:
         return stored
 
     def check(self) -> None:
-        """Check that the reply to a request can be stored, and update the budgets. Called before the request is sent.
+        """Check that the reply to a request can be stored. Called before the request is sent.
 
         Raises ``JournalError`` if an earlier write failed, so that no further request is sent and paid for.
         """
         if self._writer.failure is not None:
             raise self._writer.failure
-        if self.claims.is_shared:
-            self.claims.update_budgets()
 
     async def add(self, entry: Entry) -> bool:
         """Write ``entry``, wait until it is on disk, and return whether all its answers were new.
@@ -187,10 +199,10 @@ class Journal:
         """Return whether the file may contain a row about ``request``.
 
         A false result saves the lookup of a new request, which takes 80 µs because each commit empties SQLite's cache.
-        The result is false only if the file was empty at the start and no other process has used it since. In addition,
-        this process must have stored nothing about ``request``.
+        The result is false only if the file was empty at the start and this process has stored nothing about
+        ``request``.
         """
-        if self._stored is None or self.claims.was_shared:
+        if self._stored is None:
             return True
         place, bit = divmod(_stored_bit(request), 8)
         return bool(self._stored[place] >> bit & 1)
@@ -217,12 +229,7 @@ class Journal:
 
     def spent_usd(self) -> float:
         """Return the dollars paid for all replies in the journal."""
-        with journal_errors(self.path):
-            usd, last = self._reader.execute(
-                "SELECT coalesce(sum(usd), 0.0), coalesce(max(id), 0) FROM calls WHERE id > ?", (self._last_call,)
-            ).fetchone()
-        self._spent_usd, self._last_call = self._spent_usd + usd, max(self._last_call, last)
-        return self._spent_usd
+        return self.rows("SELECT coalesce(sum(usd), 0.0) FROM calls")[0][0]
 
     def paid(self) -> dict[str, float]:
         """Return the totals of the journal: ``requests``, ``completions``, ``usd``, and numbers of tokens."""
@@ -255,6 +262,36 @@ class Journal:
                 for statement, values in statements:
                     self._reader.execute(statement, values)
             self._reader.execute("VACUUM")
+
+
+def lock_of(path: Path) -> Path:
+    """Return the lock file of the journal ``path``."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def in_use(path: Path) -> str:
+    """Return the sentence, without its point, that tells which process samples with the journal ``path``."""
+    holder = holder_of(lock_of(path))
+    return f"the journal {path} is in use by {holder} ({holder.command})" if holder else f"the journal {path} is in use"
+
+
+@contextlib.contextmanager
+def locked(path: Path, command: str) -> Iterator[None]:
+    """Hold the lock of the journal ``path`` in the block, for a ``command`` that changes the file.
+
+    Raises ``JournalError`` if another process samples with the journal.
+    """
+    lock = ProcessLock(lock_of(path))
+    with journal_errors(path):
+        is_mine = lock.acquire()
+    if not is_mine:
+        raise JournalError(
+            f"{in_use(path)}. Wait until it has ended, then run `bestofn {command}` again. Nothing was changed."
+        )
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _stored_bit(request: bytes) -> int:

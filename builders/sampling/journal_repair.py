@@ -9,14 +9,14 @@ import sqlite3
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
 from typing import Any
 
-from bestofn.builders.concurrency.process import process_from
 from bestofn.builders.errors import JournalError
+from bestofn.builders.sampling.journal import locked
 from bestofn.builders.sampling.journal_file import (
     APPLICATION_ID,
     FORMAT,
@@ -91,9 +91,13 @@ def examine(path: Path) -> JournalHealth:
 def repair(path: Path, health: JournalHealth) -> Path:
     """Write the intact rows of ``health`` to a new journal at ``path``. Returns the new path of the damaged journal.
 
-    Raises ``JournalError`` if a process uses the journal.
+    Raises ``JournalError`` if another process samples with the journal.
     """
-    refuse_if_in_use(path, "doctor")
+    with locked(path, "doctor"):
+        return _replaced(path, health)
+
+
+def _replaced(path: Path, health: JournalHealth) -> Path:
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     new.unlink(missing_ok=True)
@@ -225,26 +229,3 @@ def _decompresses(blob: object) -> bool:
         return isinstance(blob, bytes) and bool(zlib.decompress(blob) or True)
     except zlib.error:
         return False
-
-
-def refuse_if_in_use(path: Path, command: str) -> None:
-    """Raise ``JournalError`` if a process samples with the journal.
-
-    ``command`` is the ``bestofn`` command that the message recommends to run later.
-    """
-    for process in _users(path):
-        raise JournalError(
-            f"{path} is in use by {process}. Wait until it has ended, then run `bestofn {command}` again. "
-            "Nothing was changed."
-        )
-
-
-def _users(path: Path) -> Iterator[str]:
-    """Yield a description of each living process that uses the journal, as far as the table of owners can be read."""
-    with contextlib.suppress(sqlite3.Error, ValueError, KeyError, TypeError):
-        with contextlib.closing(_connected(path)) as connection:
-            rows = connection.execute("SELECT process FROM owners").fetchall()
-        for (text,) in rows:
-            process = process_from(json.loads(text))
-            if process.is_alive():
-                yield str(process)

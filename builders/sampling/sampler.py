@@ -1,22 +1,21 @@
 """The sampler: returns completions from the journal, and requests the missing ones from the provider.
 
-The path of one request: journal -> missing indices -> requests in flight -> claims -> limiter -> service -> journal.
-This module covers the path up to the claims. ``online`` sends one request through the limiter; ``batch_route`` sends it
-in a batch job; both store the reply with ``reply``. ``builders.run.pipeline`` creates one sampler per provider.
+The path of one request: journal -> missing indices -> requests in flight -> limiter -> service -> journal.
+This module covers the path up to the limiter. ``online`` sends one request through the limiter; ``batch_route``
+sends it in a batch job; both store the reply with ``reply``. ``builders.run.pipeline`` creates a sampler per provider.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bestofn.builders.errors import AuthenticationError, PermanentRefusal, ProviderError, RequestError
 from bestofn.builders.formats.wire_tools import with_declared_names
 from bestofn.builders.records import Completion, Request, Usage
 from bestofn.builders.sampling.batch_route import BatchRoute
-from bestofn.builders.sampling.batch_rows import open_batch, open_batches, sample_keys
-from bestofn.builders.sampling.claims import sample_key
+from bestofn.builders.sampling.batch_rows import open_batches
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.in_flight import Answer, InFlight, Route
 from bestofn.builders.sampling.journal import Journal
@@ -58,12 +57,9 @@ class JournaledSampler(ProviderAttributes):
         self._batches: BatchRoute | None = None
         self._is_checked = False  # whether the journal was searched for another address of the server
         self._own: set[InFlight] = set()  # requests in flight that this sampler has started
-        self._resumed: dict[bytes, InFlight] = {}  # by the claims on their samples
-        self._elsewhere: dict[str, frozenset[bytes]] = {}  # batch job of another process -> claims on its samples
-        self._resuming = asyncio.Lock()
 
     async def __aenter__(self) -> JournaledSampler:
-        self._journal.claims.watch_budget(self._ledger)
+        self._ledger.carry(self._journal.spent_usd())
         try:
             await self._resume_batches()
         except BaseException:
@@ -181,69 +177,16 @@ class JournaledSampler(ProviderAttributes):
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])
-            if in_flight.batch_name:  # its samples were claimed with the batch job of an earlier run
-                return await self._answer_resumed(in_flight)
-            return await self._answer_claimed(in_flight)
+            if in_flight.batch_name:
+                return await self._answer_all(in_flight, in_flight.indices)
+            answers: dict[int, Answer] = {}
+            for part in chunks(in_flight.indices, self.max_n):
+                answers |= await self._answer_all(in_flight, part)
+            return answers
         finally:
             self._journal.in_flight.remove(in_flight)
             self._own.discard(in_flight)
             in_flight.parked.set()
-
-    async def _answer_resumed(self, in_flight: InFlight) -> dict[int, Answer]:
-        keys = sample_keys([in_flight.batch_name])
-        try:
-            return await self._answer_all(in_flight, in_flight.indices)
-        finally:
-            for key in keys:
-                self._resumed.pop(key, None)
-            self._journal.claims.release(keys)
-
-    async def _answer_claimed(self, in_flight: InFlight) -> dict[int, Answer]:
-        """Claim the samples of ``in_flight`` and return one answer per sample.
-
-        If another process has claimed a sample, wait until that process has stored it. If that process has ended, the
-        sample may be in one of its batch jobs, which are then resumed.
-        """
-        key, attempt, claims = in_flight.key, in_flight.attempt, self._journal.claims
-        keys = {sample_key(key, attempt, index): index for index in in_flight.indices}
-        answers: dict[int, Answer] = {}
-        try:
-            while missing := [index for index in in_flight.indices if index not in answers]:
-                mine = {keys[name] for name in await claims.take([name for name in keys if keys[name] in missing])}
-                if claims.was_shared:  # another process may have stored or submitted them before they were claimed
-                    await self._resume_batches()
-                    answers |= await self._from_resumed(in_flight, keys)
-                    elsewhere = self._submitted_elsewhere(keys)
-                    claims.release(elsewhere)
-                    mine -= {keys[name] for name in elsewhere}
-                    answers |= self._journaled(key, missing, attempt)
-                for part in chunks([index for index in missing if index in mine and index not in answers], self.max_n):
-                    answers |= await self._answer_all(in_flight, part)
-                if len(answers) < len(keys):
-                    await claims.wait()
-        finally:
-            claims.release(name for name in keys if name not in self._resumed)
-        return answers
-
-    def _submitted_elsewhere(self, keys: Iterable[bytes]) -> list[bytes]:
-        """Return those of the claim ``keys`` whose samples are in unfinished batch jobs of other processes."""
-        batches = set(open_batches(self._journal, self.identity)) - self._journal.claimed_batches
-        for batch in batches - self._elsewhere.keys():
-            job = open_batch(self._journal, batch)
-            self._elsewhere[batch] = frozenset(sample_keys(job[1])) if job else frozenset()
-        return [name for name in keys if any(name in self._elsewhere[batch] for batch in batches)]
-
-    async def _from_resumed(self, in_flight: InFlight, keys: Mapping[bytes, int]) -> dict[int, Answer]:
-        """Return the answers to ``in_flight`` from resumed batch jobs. ``keys`` maps claim -> sample index."""
-        assert in_flight.request is not None
-        answers: dict[int, Answer] = {}
-        for resumed in {
-            id(self._resumed[name]): self._resumed[name] for name in keys if name in self._resumed
-        }.values():
-            resumed.join(in_flight.request, in_flight.body)
-            drawn = await asyncio.shield(resumed.task)
-            answers |= {index: answer for index, answer in drawn.items() if index in keys.values()}
-        return answers
 
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
         """Return one answer per sample in ``indices``. Samples that are missing in the reply are requested again.
@@ -280,22 +223,15 @@ class JournaledSampler(ProviderAttributes):
         Batch jobs are paid for, so an online run waits for them too. Returns once the replies of all finished jobs
         are stored, so that their samples are not requested again.
         """
-        async with self._resuming:
-            provider = self._provider
-            if not isinstance(provider, BatchProvider):
-                return
-            if self._batches is None and (self.batch or open_batches(self._journal, self.identity)):
-                self._batches = BatchRoute(provider, self._journal, self._ledger, self._replies, self._online)
-            if self._batches is not None:
-                await self._store_finished(self._batches)
-
-    async def _store_finished(self, batches: BatchRoute) -> None:
-        resumed = await batches.resume()
+        provider = self._provider
+        if not isinstance(provider, BatchProvider) or not (self.batch or open_batches(self._journal, self.identity)):
+            return
+        self._batches = BatchRoute(provider, self._journal, self._ledger, self._replies, self._online)
+        resumed = await self._batches.resume()
         for in_flight in resumed:
-            self._resumed |= dict.fromkeys(sample_keys([in_flight.batch_name]), in_flight)
             self._start(in_flight)
-        await batches.first_checks()
-        done = [in_flight for in_flight in resumed if batches.is_answered(in_flight)]
+        await self._batches.first_checks()
+        done = [in_flight for in_flight in resumed if self._batches.is_answered(in_flight)]
         await asyncio.gather(*(in_flight.parked.wait() for in_flight in done))
 
 

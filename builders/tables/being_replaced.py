@@ -5,16 +5,14 @@ The process replaces a file first, and the marker with its checksum afterwards. 
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bestofn.builders.concurrency.file_lock import holder_of, is_held
 from bestofn.builders.errors import DamagedFile
 
-LOCK = ".lock"  # see ``builders.run.run_lock``; its process writes it every 5 s
-FRESH_S = 15.0
+LOCK = ".lock"  # see ``builders.run.run_lock``
 LONGEST_S = 30.0  # a reader waits at most this long for the marker
 POLL_S = 0.05
 
@@ -50,12 +48,8 @@ def _changes(marker: Path, before: bytes | None, out: Path, until: float) -> boo
 
 
 def _is_written_by_another(out: Path) -> bool:
-    lock = out / LOCK
-    try:
-        age_s = time.time() - lock.stat().st_mtime
-        return age_s < FRESH_S and json.loads(lock.read_bytes())["process"]["pid"] != os.getpid()
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    holder = holder_of(out / LOCK)
+    return holder is not None and not holder.is_this_process and is_held(out / LOCK)
 
 
 def _content(file: Path) -> bytes | None:

@@ -1,31 +1,29 @@
-"""Processes that share a journal in batch mode: each batch job has one owner, and no sample is paid for twice.
+"""Processes that share a journal in batch mode: one after another samples, and no sample is paid for twice.
 
-Two ``Journal`` objects for one file behave like two processes: each is an owner with its own connection and claims.
+Two ``Journal`` objects for one file behave like two processes: each has its own lock.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Completion
-from bestofn.builders.sampling import claims
+from bestofn.builders.sampling import journal as journal_module
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import JournaledSampler, sampler
 from tests.batch_doubles import OpenAIDouble
-from tests.batch_runs import PRICES, ask, calls, chat, draw, states
-from tests.wire_server import Answer, Sent, WireServer
+from tests.batch_runs import PRICES, ask, calls, chat, states
+from tests.wire_server import WireServer
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "LOOK_S", 0.02)
+    monkeypatch.setattr(journal_module, "LOOK_S", 0.02)
 
 
 @asynccontextmanager
@@ -69,6 +67,11 @@ def test_processes_that_start_together_pay_once(tmp_path: Path, processes: int) 
         assert_paid_once(double, asyncio.run(run(server)), tmp_path)
 
 
+async def all_by_another(folder: Path, server: WireServer, **settings: Any) -> list[Any]:
+    async with process(folder, server, **settings) as draws:
+        return await asyncio.gather(*all_of(draws))
+
+
 @pytest.mark.parametrize("mode", ["batch", "online"])
 def test_a_job_in_progress_belongs_to_its_process(tmp_path: Path, mode: str) -> None:
     double = OpenAIDouble(polls=10**6)
@@ -77,33 +80,15 @@ def test_a_job_in_progress_belongs_to_its_process(tmp_path: Path, mode: str) -> 
         async with process(tmp_path, server) as first:
             waiting = all_of(first)
             await until(lambda: double.looked)
-            async with process(tmp_path, server, mode=mode) as second:
-                later = all_of(second)
-                await asyncio.sleep(0.1)
-                double.polls = 0
-                return await asyncio.gather(*waiting, *later)
+            later = asyncio.create_task(all_by_another(tmp_path, server, mode=mode))
+            await asyncio.sleep(0.1)
+            double.polls = 0
+            drawn = await asyncio.gather(*waiting)
+        return [*drawn, *await later]
 
     with WireServer(double) as server:
         assert_paid_once(double, asyncio.run(run(server)), tmp_path)
     assert len(double.inputs) == 1
-
-
-def test_a_planned_job_of_another_process_is_not_searched_for(tmp_path: Path) -> None:
-    double = OpenAIDouble()
-
-    def answer(sent: Sent) -> Answer:
-        return replace(double(sent), after_s=0.3) if double.step_of(sent) == "create" else double(sent)
-
-    async def run(server: WireServer) -> list[Any]:
-        async with process(tmp_path, server) as first:
-            waiting = all_of(first)
-            await until(lambda: double.inputs)
-            async with process(tmp_path, server) as second:
-                return await asyncio.gather(*waiting, *all_of(second))
-
-    with WireServer(answer) as server:
-        assert_paid_once(double, asyncio.run(run(server)), tmp_path)
-    assert double.lists == 0
 
 
 @pytest.mark.parametrize("mode", ["batch", "online"])
@@ -111,19 +96,11 @@ def test_a_planned_job_of_another_process_is_not_searched_for(tmp_path: Path) ->
 def test_the_jobs_of_a_process_that_ends_are_resumed_by_another(tmp_path: Path, mode: str, others: int) -> None:
     double = OpenAIDouble(polls=10**6)
 
-    async def other(server: WireServer, arrived: asyncio.Event) -> list[Any]:
-        async with process(tmp_path, server, mode=mode) as draws:
-            waiting = all_of(draws)
-            arrived.set()
-            return await asyncio.gather(*waiting)
-
     async def run(server: WireServer) -> list[Any]:
-        arrived = [asyncio.Event() for _ in range(others)]
         async with process(tmp_path, server) as first:
             waiting = all_of(first)
             await until(lambda: double.looked)
-            later = [asyncio.create_task(other(server, event)) for event in arrived]
-            await asyncio.gather(*(event.wait() for event in arrived))
+            later = [asyncio.create_task(all_by_another(tmp_path, server, mode=mode)) for _ in range(others)]
             await asyncio.sleep(0.1)
             for task in waiting:
                 task.cancel()
@@ -134,38 +111,3 @@ def test_the_jobs_of_a_process_that_ends_are_resumed_by_another(tmp_path: Path, 
     with WireServer(double) as server:
         assert_paid_once(double, asyncio.run(run(server)), tmp_path)
     assert len(double.inputs) == 1
-
-
-def test_a_search_that_fails_during_a_run_costs_only_the_samples_of_the_lost_job(tmp_path: Path) -> None:
-    """If the service cannot list its jobs for a while, only the samples of a lost job fail.
-
-    The job is lost because the process that submitted it ends before it receives the job's id.
-    """
-    double = OpenAIDouble(polls=10**6)
-    double.fail("create", Answer(after_s=1.0), done=True)
-    double.fail("list", *[Answer(status=503)] * 1000)
-
-    async def run(server: WireServer) -> list[Any]:
-        async with process(tmp_path, server) as first:
-            waiting = all_of(first)
-            await until(lambda: double.inputs)
-            second = process(tmp_path, server)
-            draws = await second.__aenter__()
-            later = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(9)]
-            await until(lambda: len(double.inputs) > 1)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-        drawn = await asyncio.gather(*later[:6], return_exceptions=True)
-        double.polls = 0
-        drawn += await asyncio.gather(*later[6:])
-        await second.__aexit__(None, None, None)
-        return drawn
-
-    with WireServer(double) as server:
-        drawn = asyncio.run(run(server))
-        assert all(isinstance(one, ServiceError) for one in drawn[:6])
-        assert all(isinstance(one, Completion) for pair in drawn[6:] for one in pair)
-        double.faults.clear()
-        drawn, _ = draw(tmp_path, chat(server), count=9)
-    assert_paid_once(double, drawn, tmp_path, count=9)

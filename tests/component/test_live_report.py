@@ -97,7 +97,7 @@ def test_the_page_grows_with_the_run_and_survives_a_stop(browser: Browser, run: 
     with live_page(run, 0) as url:
         with run_lock(run) as lock:
             lock.progress = lambda: PROGRESS
-            lock._beat()
+            lock.note()
             browser.open(url)
             text = browser.run("document.getElementById('progress').textContent")
             for fact in (

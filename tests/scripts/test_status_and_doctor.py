@@ -36,7 +36,7 @@ def test_status_of_a_running_run(run: Path, capsys: pytest.CaptureFixture[str]) 
     manifest.write(run, manifest.read(run) | {"state": "running"})
     with run_lock(run) as lock:
         lock.progress = lambda: {"total": 30, "stages": {"generate": 7, "verify": 5}, "requests": 9, "usd": 0.5}
-        lock._beat()
+        lock.note()
         status.main([str(run)])
         shown = capsys.readouterr().out
         assert f"process {os.getpid()} on" in shown

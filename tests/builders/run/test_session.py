@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bestofn.builders.concurrency import file_lock
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError, FolderInUse, MachineError
@@ -17,7 +18,7 @@ from bestofn.builders.protocols import LocalWeights
 from bestofn.builders.run import disk, manifest, run_lock
 from bestofn.builders.run.pipeline import create_run
 from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
-from bestofn.builders.run.run_lock import FILE, holder_of
+from bestofn.builders.run.run_lock import holder_of, is_being_written
 from bestofn.builders.run.session import check_same_data
 from bestofn.scripts import build
 from bestofn.scripts.push import push
@@ -45,6 +46,7 @@ def config(tmp_path: Path, server: OpenAIServer, *more: str) -> dict:
 
 def test_a_second_build_in_the_folder_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_lock, "BEAT_S", 0.02)
+    monkeypatch.setattr(file_lock, "TRY_S", 0.05)
     out = tmp_path / "run"
     with OpenAIServer(latency_s=0.5) as server:
         first = threading.Thread(daemon=True, target=LocalExecutor().run, args=(config(tmp_path, server), out))
@@ -64,32 +66,7 @@ def test_a_second_build_in_the_folder_sends_nothing(tmp_path: Path, monkeypatch:
         first.join()
         assert server.completions == 16
     assert json.loads((out / "manifest.json").read_text())["state"] == "complete"
-    assert not (out / FILE).exists()
-
-
-def test_a_build_whose_lock_was_taken_over_stops_and_leaves_the_manifest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_lock, "BEAT_S", 0.02)
-    out, errors = tmp_path / "run", []
-
-    def build(server: OpenAIServer) -> None:
-        try:
-            LocalExecutor().run(config(tmp_path, server, "provider.limits.concurrency=1"), out)
-        except MachineError as error:
-            errors.append(str(error))
-
-    with OpenAIServer(latency_s=0.3) as server:
-        first = threading.Thread(daemon=True, target=build, args=(server,))
-        first.start()
-        while not server.requests:
-            assert first.is_alive()
-        lock = json.loads((out / FILE).read_text())
-        (out / "new").write_text(json.dumps(lock | {"token": "other"}))
-        (out / "new").replace(out / FILE)
-        first.join()
-    assert "another process has taken over" in errors[0]
-    assert json.loads((out / "manifest.json").read_text())["state"] == "running"
+    assert not is_being_written(out)
 
 
 def test_a_wrong_setting_creates_no_folder(tmp_path: Path) -> None:

@@ -6,18 +6,29 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from bestofn.builders.concurrency.file_lock import ProcessLock
 from bestofn.builders.errors import DamagedFile
 from bestofn.builders.tables import being_replaced, checksums
 from bestofn.builders.tables.checksums import check_part, check_tables, checksum, marker_of
 
 
-def lock(out: Path, pid: int) -> None:
-    (out / ".lock").write_text(json.dumps({"process": {"pid": pid}}))
+@pytest.fixture
+def lock(tmp_path: Path) -> Iterator[Callable[[int], None]]:
+    """Return a function that locks ``tmp_path``, as if by the process with the given number."""
+    held = ProcessLock(tmp_path / ".lock")
+
+    def as_process(pid: int) -> None:
+        assert held.acquire()
+        note = tmp_path / ".lock.json"
+        note.write_text(json.dumps({**json.loads(note.read_text()), "pid": pid}))
+
+    yield as_process
+    held.release()
 
 
 def table(out: Path, content: bytes) -> tuple[Path, Callable[[], object]]:
@@ -45,11 +56,13 @@ def part_of(out: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_a_reader_waits_until_the_checksum_is_replaced_too(tmp_path: Path, kind: str) -> None:
+def test_a_reader_waits_until_the_checksum_is_replaced_too(
+    tmp_path: Path, kind: str, lock: Callable[[int], None]
+) -> None:
     write, check = CASES[kind]
     write(tmp_path, b"old")[1]()
     _, finish = write(tmp_path, b"new")
-    lock(tmp_path, os.getpid() + 1)
+    lock(os.getpid() + 1)
     reader = threading.Thread(target=check, args=(tmp_path,))
     failed: list[object] = []
     threading.excepthook, hook = (lambda failure: failed.append(failure.exc_value)), threading.excepthook
@@ -65,20 +78,24 @@ def test_a_reader_waits_until_the_checksum_is_replaced_too(tmp_path: Path, kind:
 
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("locked", [False, True])
-def test_damage_is_reported_at_once_if_no_other_process_works(tmp_path: Path, kind: str, locked: bool) -> None:
+def test_damage_is_reported_at_once_if_no_other_process_works(
+    tmp_path: Path, kind: str, locked: bool, lock: Callable[[int], None]
+) -> None:
     write, check = CASES[kind]
     write(tmp_path, b"old")[1]()
     write(tmp_path, b"new")
     if locked:
-        lock(tmp_path, os.getpid())
+        lock(os.getpid())
     with pytest.raises(DamagedFile, match="does not match"):
         check(tmp_path)
 
 
-def test_damage_is_reported_after_some_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_reported_after_some_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: Callable[[int], None]
+) -> None:
     monkeypatch.setattr(being_replaced, "LONGEST_S", 0.1)
     table(tmp_path, b"old")[1]()
     table(tmp_path, b"new")
-    lock(tmp_path, os.getpid() + 1)
+    lock(os.getpid() + 1)
     with pytest.raises(DamagedFile):
         check_tables(tmp_path)
