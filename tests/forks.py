@@ -88,17 +88,14 @@ def nemo_rl_reward() -> None:
 
 
 def get_verifier() -> None:
-    async def check() -> str:
-        query, candidate = (
-            Query("q", "math", (), reference=Reference(answer="2")),
-            Candidate(0, messages=({"role": "assistant", "content": "\\boxed{2}"},)),
-        )
-        async with bestofn.get_verifier("math") as math:  # type: ignore[attr-defined]
-            return (await math.verify(query, candidate)).outcome
-
+    from bestofn.builders.concurrency.event_loop import Loop
     from bestofn.builders.records import Candidate, Query, Reference
 
-    assert asyncio.run(check()) == "pass"
+    query = Query("q", "math", (), reference=Reference(answer="2"))
+    candidate = Candidate(0, messages=({"role": "assistant", "content": "\\boxed{2}"},))
+    math = bestofn.get_verifier("math")
+    with Loop() as loop, loop.open(math):
+        assert loop.run(math.verify(query, candidate)).outcome == "pass"
 
 
 def get_reward() -> None:
@@ -121,7 +118,7 @@ def build() -> None:
 
 def best_of() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        assert len(bestofn.best_of("What is 2 + 3?", 2, answer="5", out=f"{folder}/run")) == 2
+        assert len(bestofn.best_of("What is 2 + 3?", 2, reference="5", out=f"{folder}/run")) == 2
 
 
 PROGRAMS = (verify_program, sandbox)
