@@ -25,7 +25,7 @@ fi
 tree="$BARE_TREE"
 mount --bind "$tree" "$tree"
 mount -t proc proc "$tree/proc"
-mount -t sysfs sysfs "$tree/sys"
+mount --rbind /sys "$tree/sys" # with its cgroups
 mount --rbind /dev "$tree/dev"
 mount -t tmpfs tmpfs "$tree/run"
 
