@@ -14,6 +14,7 @@ from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.origins import Origins
 from bestofn.sandbox.auto_sandbox import AutoSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
+from tests.requirements import missing, need
 
 TABLES = {
     "taco": {"question": "Print the square.", "input_output": json.dumps({"inputs": ["3\n"], "outputs": ["9\n"]})},
@@ -48,6 +49,8 @@ WRONG = {
 
 
 def test_the_tests_of_each_origin_separate_right_from_wrong_programs(tmp_path: Path) -> None:
+    if missing("docker"):
+        need("local")
     paths = {}
     for name, row in TABLES.items():
         paths[name] = str(tmp_path / f"{name.replace('/', '-')}.jsonl")

@@ -6,18 +6,14 @@ judge and by a server, and several models with a persona.
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from bestofn.builders.errors import SandboxError
-from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.commands import run_here
 from tests.golden.outcome import Line, lines_of
 from tests.golden.service import service
+from tests.requirements import missing
 
 DATA = Path(__file__).parent / "data"
 ASKED = ("id", "split", "question", "reference", "tools", "calls")
@@ -140,19 +136,6 @@ def outcome(build: Build, folder: Path) -> list[Line]:
 
 def obstacle(build: Build) -> str:
     """Return why ``build`` cannot run on this machine; "" if it can."""
-    if build.node and shutil.which("node") is None:
-        return "node is not installed"
-    return sandbox_problem() if "sandbox=local" in build.words else ""
-
-
-@cache
-def sandbox_problem() -> str:
-    async def opened() -> None:
-        async with LocalSandbox(workers=1):
-            pass
-
-    try:
-        asyncio.run(opened())
-    except SandboxError as error:
-        return str(error)
-    return ""
+    if build.node and (problem := missing("node")):
+        return problem
+    return missing("local") if "sandbox=local" in build.words else ""

@@ -21,7 +21,7 @@ from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.code_verifier import CodeVerifier
 from tests.benchmarks.compiled.programs import labelled
-from tests.requirements import missing
+from tests.requirements import missing, need
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ InSandbox = Callable[[Run], None]
 @pytest.fixture(scope="module")
 def in_sandbox() -> Iterator[InSandbox]:
     """Return a function that runs a coroutine with the sandbox that all tests of this file share."""
+    need("local")
     sandbox = LocalSandbox(workers=1)
     with asyncio.Runner() as runner:
         runner.run(sandbox.__aenter__())
@@ -115,7 +116,7 @@ def each(languages: list[Language]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("language", languages)
 
 
-def need(language: Language) -> Sample:
+def sample_in(language: Language) -> Sample:
     if not installed(language):
         pytest.skip(f"no compiler for {language}")
     return SAMPLES[language]
@@ -135,7 +136,7 @@ def test_each_language_has_a_code_of_its_own_in_requests() -> None:
 
 @each(list(SAMPLES))
 def test_a_program_is_compiled_once_and_run_per_input(language: Language, in_sandbox: InSandbox) -> None:
-    sample = need(language)
+    sample = sample_in(language)
 
     async def run(sandbox: LocalSandbox) -> None:
         execution = await sandbox.run(Program(language, sample.adds_input, stdins=("1 2", "3 4")))
@@ -151,7 +152,7 @@ def test_a_program_is_compiled_once_and_run_per_input(language: Language, in_san
 
 @each(list(SAMPLES))
 def test_tests_are_run_with_the_program(language: Language, in_sandbox: InSandbox) -> None:
-    sample = need(language)
+    sample = sample_in(language)
     function = f"{sample.function}\n{sample.main_too}"
 
     async def run(sandbox: LocalSandbox) -> None:
@@ -174,7 +175,7 @@ def test_tests_are_run_with_the_program(language: Language, in_sandbox: InSandbo
 
 @each(list(SAMPLES))
 def test_right_and_wrong_programs_are_distinguished(language: Language, in_sandbox: InSandbox) -> None:
-    need(language)
+    sample_in(language)
     programs = [one for one in labelled(language) if one.task in ("common_prefix", "word_counts")]
 
     async def run(sandbox: LocalSandbox) -> None:
@@ -197,7 +198,7 @@ def test_each_task_has_a_right_program_and_two_wrong_ones_in_each_language() -> 
 
 @each(["cpp", "go", "typescript"])
 def test_a_function_is_called_with_arguments(language: Language, in_sandbox: InSandbox) -> None:
-    sample = need(language)
+    sample = sample_in(language)
 
     async def run(sandbox: LocalSandbox) -> None:
         cases = ({"args": [1, 2], "expected": 3}, {"args": [-5, 2], "expected": -3})
@@ -226,7 +227,7 @@ vector<string> join(vector<vector<string>> &words, const string &by, double scal
 
 
 def test_values_of_several_types_reach_a_function_in_cpp(in_sandbox: InSandbox) -> None:
-    need("cpp")
+    sample_in("cpp")
 
     async def run(sandbox: LocalSandbox) -> None:
         arguments = [[["a", "b"], ['"\\\n', "日本😀"]], "-", 1.5, True, {"é": 7}]
@@ -261,7 +262,7 @@ int main() {
 
 
 def test_a_compiled_program_is_confined_and_limited(in_sandbox: InSandbox) -> None:
-    need("cpp")
+    sample_in("cpp")
 
     async def run(sandbox: LocalSandbox) -> None:
         execution = await sandbox.run(Program("cpp", HOSTILE))

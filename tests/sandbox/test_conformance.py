@@ -18,6 +18,7 @@ from bestofn.sandbox.docker_sandbox import DockerSandbox, container_settings, op
 from bestofn.sandbox.local_packages import LocalPackages
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.sandbox.local_sandbox import _open as open_local_box
+from tests.requirements import need
 
 TOO_BUSY = "too busy to time a program"  # such an execution says nothing about the promise
 
@@ -72,10 +73,7 @@ def test_a_local_box_whose_memory_is_not_limited_is_refused() -> None:
     async def roomy() -> Box:
         return await open_local_box(1024, LocalPackages())
 
-    try:
-        asyncio.run(opened(LocalSandbox(workers=1)))
-    except SandboxError as error:
-        pytest.skip(str(error))
+    need("local")
     with pytest.raises(SandboxError, match=r"\(memory: 8 of 8 processes got"):
         refused(roomy)
 

@@ -16,6 +16,7 @@ from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Ver
 from bestofn.sandbox.languages.sql import only_query, plain_value
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
+from tests.requirements import need
 
 SETUP = "CREATE TABLE t(a int, b varchar, d date); INSERT INTO t VALUES (1, 'x', '2024-01-01'), (2, 'y', '2024-02-01')"
 SECOND = {"setup": SETUP, "reference": "SELECT a, b, d FROM t WHERE a = 2"}
@@ -29,6 +30,7 @@ async def verdict(sandbox: LocalSandbox, query: str, case: Mapping[str, Any]) ->
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Any]:
+    need("local")
     sandbox = LocalSandbox(workers=1, packages=["duckdb"])
     with asyncio.Runner() as runner:
         runner.run(sandbox.__aenter__())
@@ -60,6 +62,8 @@ def test_types_of_the_engine_are_compared_as_numbers_or_texts(run: Any) -> None:
 
 
 def test_a_sandbox_without_the_engine_is_an_error_with_the_remedy() -> None:
+    need("local")
+
     async def without() -> Verdict:
         async with LocalSandbox(workers=1) as sandbox:
             return await verdict(sandbox, "SELECT 1", {"expected": [[1]]})

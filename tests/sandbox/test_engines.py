@@ -14,6 +14,7 @@ from bestofn.builders.sources.mapped import Mapped
 from bestofn.sandbox.engines import Engine, engine_names, engine_of, register_engine
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
+from tests.requirements import need
 
 CASE = {"setup": "CREATE TABLE t(a text); INSERT INTO t VALUES ('x'), ('y')", "reference": "SELECT shout(a) FROM t"}
 ROW = {"question": "Shout.", "tests": {"kind": "sql", "language": "shouting", "cases": [CASE]}}
@@ -36,6 +37,7 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_rows_of_a_table_are_verified_in_the_engine_of_a_plug_in(plug_in: Path) -> None:
+    need("local")
     (plug_in / "rows.jsonl").write_text(json.dumps(ROW) + "\n")
     (query,) = Mapped(str(plug_in / "rows.jsonl"), format="jsonl")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bestofn.builders.records import CodeTests, Verdict
-from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.requirements import sandbox_kind
 from tests.sandbox.verdicts import verdicts_in, written
 
 
@@ -131,7 +131,7 @@ RIGHT: dict[str, tuple[CodeTests, str]] = {
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, Verdict]:
-    return verdicts_in(LocalSandbox, {**WRONG, **RIGHT})
+    return verdicts_in(sandbox_kind("local"), {**WRONG, **RIGHT})
 
 
 @pytest.mark.sandbox

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.shell_task import ShellVerifier, read_state, same_text, shell_task
+from tests.requirements import need
 
 LOGS = {"logs/a.txt": "one\ntwo\n", "logs/b.txt": "three\n", "notes": "keep me\n"}
 MERGE = {"files": LOGS, "after": {"all.txt": "one\ntwo\nthree\n", "logs/a.txt": None}, "stdout": "3", "others": False}
@@ -21,6 +22,7 @@ RIGHT = "cat logs/*.txt > all.txt && rm logs/a.txt && wc -l < all.txt"
 
 @pytest.fixture(scope="module")
 def verify() -> Iterator[Any]:
+    need("local")
     sandbox = LocalSandbox(workers=1)
     with asyncio.Runner() as runner:
         runner.run(sandbox.__aenter__())
