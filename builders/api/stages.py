@@ -22,6 +22,7 @@ from typing import Any
 
 from datasets import Features
 
+from bestofn.builders.api.columns import REFERENCES
 from bestofn.builders.api.queries import ALIASES, AUTO, VERIFIER_OF_KIND
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import ConfigError, SourceError
@@ -43,6 +44,8 @@ QUERY = ("query_id", "messages", "reference")
 NEEDS = {"verify": ("candidates",), "reward": ("candidates", "verdicts"), "pairs": ("candidates", "verdicts", "scores")}
 """Stage -> the columns that the stages before it add."""
 BEFORE = {"candidates": "Generate", "verdicts": "Verify", "scores": "Score"}
+JUDGING = ("judge", "rubric", "with_judge", "cascade", "posed")
+"""Verifiers that can decide without a reference."""
 DEFAULT_JOURNAL = "runs/journal.sqlite"
 PART_ROWS = 256  # rows that are read and written at a time
 KEPT = ("sampling", "prices", "budget_usd", "trusted", "journal")
@@ -81,6 +84,7 @@ class MappedStage:
     """
 
     name = ""
+    needs_reference = False  # whether a table without references is refused
 
     def __init__(self, words: Sequence[str], columns: Mapping[str, object] | None, journal: str | Path | None) -> None:
         from bestofn.builders.config.composition import compose, quoted
@@ -160,10 +164,14 @@ class MappedStage:
                 "this stage."
             )
         with_responses = self.name == "verify"
-        reader = RowReader(self.columns, name="the table", needs_question=not with_responses, where="columns: ")
+        reader = RowReader(
+            self.columns, name="the table", needs_question=not with_responses, structs=True, where="columns: "
+        )
         reader.examine(rows)
         if with_responses and not {"response", "candidates"} & set(reader.layout.columns):
             require(reader.layout, "response", names)
+        if self.needs_reference and not REFERENCES & set(reader.layout.columns):
+            require(reader.layout, "reference", names)
         nested = [_read(reader, row, place, with_responses) for place, row in enumerate(rows)]
         for reason, count in reader.skipped.items():
             log.warning("%d of %d rows: %s", count, len(rows), reason)
@@ -248,6 +256,10 @@ class Verify(MappedStage):
         name = "by_split" if kind == AUTO else VERIFIER_OF_KIND.get(kind, kind)
         words = [f"verifier={name}", f"sandbox={sandbox}", f"provider={provider}", *_words("verifier", settings)]
         super().__init__(words, columns, journal)
+        self.needs_reference = name not in JUDGING
+
+    def __getstate__(self) -> JsonObject:
+        return {**super().__getstate__(), "needs_reference": self.needs_reference}
 
 
 class Score(MappedStage):

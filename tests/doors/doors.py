@@ -100,6 +100,16 @@ def verify_dataset(rows: Rows, folder: Path, given: Settings) -> Outcomes:
     return [per_row(status) for status in done[STATUS]]
 
 
+def mapped(rows: Rows, folder: Path, given: Settings) -> Outcomes:
+    """``Dataset.map(bestofn.Verify(…))``, which adds the column ``verdicts``."""
+    try:
+        stage = bestofn.Verify(given.kind, sandbox=given.sandbox, columns=given.columns)
+        done = Dataset.from_list([dict(row) for row in rows]).map(stage, batched=True)
+    except (ConfigError, SourceError) as error:
+        return refused(2, str(error))
+    return [[verdict["outcome"] for verdict in verdicts] for verdicts in done["verdicts"]]
+
+
 def reward(rows: Rows, prompts: Sequence[Any], responses: Sequence[Any], given: Settings) -> Outcomes:
     """``bestofn.grpo_reward``: a trainer passes prompts, completions, and the other columns of the dataset."""
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -119,6 +129,7 @@ DOORS: Mapping[str, Callable[[Rows, Path, Settings], Outcomes]] = {
     "verify FILE.jsonl": verify_jsonl,
     "verify FILE.parquet": verify_parquet,
     "verify_dataset": verify_dataset,
+    "Dataset.map": mapped,
 }
 
 
