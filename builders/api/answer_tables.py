@@ -1,4 +1,4 @@
-"""Reads tables of answers in batches, and writes them with verdict columns: Parquet and JSON Lines."""
+"""Reads tables of responses in batches, and writes them with verdict columns: Parquet and JSON Lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,9 +22,9 @@ from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
 
 Batch = Any
-"""A ``pyarrow.Table``, or a list of numbered lines."""
+"""A ``pyarrow.Table``, or a list of rows."""
 Values = Mapping[str, Sequence[object]]
-"""Verdict column -> its values, one per row: a value, or a list with one value per answer."""
+"""Verdict column -> its values, one per row: a value, or a list with one value per response."""
 STATUS = "verification_status"
 TYPES = {
     "is_verified": "bool",
@@ -35,22 +34,6 @@ TYPES = {
     "verifier_name": "string",
 }
 """Verdict column -> its type. The table ``candidates`` of a run has the same columns."""
-
-
-class Chunk(Protocol):
-    """Rows of a table that are sent to a worker process together."""
-
-    def rows(self, names: Sequence[str]) -> list[Row]:
-        """Return the columns ``names``, one mapping per row."""
-        ...
-
-    def has_lists(self, column: str) -> bool | None:
-        """Return whether each value of ``column`` is a list of answers; None if it can differ between rows."""
-        ...
-
-    def encoded(self, values: Values) -> bytes:
-        """Return the rows with their verdict columns, encoded as ``AnswerTable.write`` expects."""
-        ...
 
 
 class AnswerTable(Protocol):
@@ -76,62 +59,17 @@ class AnswerTable(Protocol):
         """Yield batches of at most ``rows`` rows, without the first ``skip`` batches."""
         ...
 
-    def chunks(self, batch: Batch, rows: int) -> Iterator[Chunk]:
-        """Yield the chunks of a batch, with at most ``rows`` rows each."""
+    def rows(self, batch: Batch, names: Sequence[str]) -> list[Row]:
+        """Return the columns ``names`` of ``batch``, one mapping per row. A missing value is None."""
         ...
 
-    def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write the encoded chunks of one batch to ``path`` as a part."""
+    def write(self, batch: Batch, values: Values, path: Path) -> None:
+        """Write ``batch`` with its verdict columns to ``path`` as a part."""
         ...
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
         """Write the rows of all ``parts`` to the file ``out``."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowChunk:
-    """Rows in the stream format of Arrow."""
-
-    stream: bytes
-
-    @classmethod
-    def of(cls, table: Batch) -> ArrowChunk:
-        """Return a chunk with the rows of ``table``."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return cls(sink.getvalue().to_pybytes())
-
-    @property
-    def table(self) -> Batch:
-        """The rows as a ``pyarrow.Table``."""
-        return pa.ipc.open_stream(self.stream).read_all()
-
-    def rows(self, names: Sequence[str]) -> list[Row]:
-        """Return the columns ``names``, one mapping per row. JSON values are decoded."""
-        table = self.table.select(list(names))
-        if "arrow.json" not in str(table.schema):
-            return table.to_pylist()
-        return list(from_table(table, Features.from_arrow_schema(table.schema)))
-
-    def has_lists(self, column: str) -> bool:
-        """Return whether ``column`` has lists of answers. A list of messages is one answer."""
-        kinds = pa.types
-        kind = self.table.schema.field(column).type
-        if not (kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind)):
-            return False
-        return not (kinds.is_struct(kind.value_type) or hasattr(kind.value_type, "extension_name"))
-
-    def encoded(self, values: Values) -> bytes:
-        """Return the rows with their verdict columns, as an Arrow stream."""
-        table = self.table
-        table = table.drop_columns([name for name in values if name in table.column_names])
-        several = any(isinstance(value, list) for value in values[STATUS])
-        for name, column in values.items():
-            kind = pa.type_for_alias(TYPES[name])
-            table = table.append_column(name, pa.array(column, pa.list_(kind) if several else kind))
-        return self.of(table.replace_schema_metadata(_metadata(table.schema, several))).stream
 
 
 class ArrowAnswers:
@@ -152,7 +90,7 @@ class ArrowAnswers:
         if self.identity:
             return ""
         copied = batch.take(list(range(batch.num_rows)))  # the buffers of a slice may have parts of other rows
-        return hashlib.blake2b(ArrowChunk.of(copied).stream, digest_size=16).hexdigest()
+        return hashlib.blake2b(_stream(copied), digest_size=16).hexdigest()
 
     @property
     def columns(self) -> list[str]:
@@ -171,14 +109,20 @@ class ArrowAnswers:
             for batch in islice(file.iter_batches(rows), skip, None):
                 yield pa.Table.from_batches([batch])
 
-    def chunks(self, batch: Batch, rows: int) -> Iterator[ArrowChunk]:
-        """Yield the chunks of a batch, with at most ``rows`` rows each."""
-        for start in range(0, batch.num_rows, rows):
-            yield ArrowChunk.of(batch.slice(start, rows))
+    def rows(self, batch: Batch, names: Sequence[str]) -> list[Row]:
+        """Return the columns ``names`` of ``batch``, one mapping per row. JSON values are decoded."""
+        table = batch.select(list(names))
+        return list(from_table(table, Features.from_arrow_schema(table.schema)))
 
-    def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write the chunks to ``path`` as Arrow streams. Only the joined file is compressed."""
-        path.write_bytes(b"".join(chunks))
+    def write(self, batch: Batch, values: Values, path: Path) -> None:
+        """Write ``batch`` with its verdict columns as an Arrow stream. Only the joined file is compressed."""
+        table = batch.drop_columns([name for name in values if name in batch.column_names])
+        several = any(isinstance(value, list) for value in values[STATUS])
+        for name, column in values.items():
+            kind = pa.type_for_alias(TYPES[name])
+            cells = [one if isinstance(one, list) or not several else [one] for one in column]
+            table = table.append_column(name, pa.array(cells, pa.list_(kind) if several else kind))
+        path.write_bytes(_stream(table.replace_schema_metadata(_metadata(table.schema, several))))
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
         """Write the rows of all ``parts`` to one Parquet file, ``out``."""
@@ -220,41 +164,11 @@ class CsvAnswers(ArrowAnswers):
             yield pa.Table.from_pylist(batch, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonChunk:
-    """Some lines of a JSON Lines file, with their line numbers."""
-
-    path: Path
-    lines: Sequence[tuple[int, bytes]]
-
-    def rows(self, names: Sequence[str]) -> list[Row]:
-        """Return the rows with all their keys. A row without one of ``names`` gets the value None for it.
-
-        Raises ``SourceError`` if a line is not a JSON object.
-        """
-        missing = dict.fromkeys(names)
-        return [{**missing, **self._row(number, line)} for number, line in self.lines]
-
-    def _row(self, number: int, line: bytes) -> Row:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SourceError(
-                f"{self.path}: line {number} is not valid JSON ({error}). Expected one object per line."
-            ) from error
-        if not isinstance(row, dict):
-            raise SourceError(f"{self.path}: line {number} is a JSON {type(row).__name__}. Expected an object.")
-        return row
-
-    def has_lists(self, column: str) -> None:
-        """Return None, because some rows can have one answer and others a list."""
-
-    def encoded(self, values: Values) -> bytes:
-        """Return the rows with their verdict columns, one line per row. The other keys keep their order."""
-        columns = zip(*values.values(), strict=True)
-        rows = ({**row, **dict(zip(values, one, strict=True))} for row, one in zip(self.rows(()), columns, strict=True))
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        return lines.encode("utf-8", "backslashreplace")  # the escape of a lone surrogate in JSON
+def _stream(table: Batch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
 class JsonAnswers:
@@ -277,26 +191,40 @@ class JsonAnswers:
     @property
     def columns(self) -> list[str]:
         """The keys that occur in the first 100 rows."""
-        rows = (row for batch in islice(self.batches(100, 0), 1) for row in JsonChunk(self.path, batch).rows(()))
-        return list(dict.fromkeys(key for row in rows for key in row))
+        return list(dict.fromkeys(key for batch in islice(self.batches(100, 0), 1) for row in batch for key in row))
 
-    def batches(self, rows: int, skip: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield lists of at most ``rows`` lines, without the first ``skip`` lists."""
+    def batches(self, rows: int, skip: int) -> Iterator[list[Row]]:
+        """Yield lists of at most ``rows`` rows, without the first ``skip`` lists."""
         with self.path.open("rb") as file:
             lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
             for _ in islice(lines, skip * rows):
                 pass
-            while batch := list(islice(lines, rows)):
+            while batch := [self._row(*line) for line in islice(lines, rows)]:
                 yield batch
 
-    def chunks(self, batch: Batch, rows: int) -> Iterator[JsonChunk]:
-        """Yield the chunks of a batch, with at most ``rows`` lines each."""
-        for start in range(0, len(batch), rows):
-            yield JsonChunk(self.path, batch[start : start + rows])
+    def _row(self, number: int, line: bytes) -> Row:
+        """Return the row in a line. Raises ``SourceError`` if it is not a JSON object."""
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(
+                f"{self.path}: line {number} is not valid JSON ({error}). Expected one object per line."
+            ) from error
+        if not isinstance(row, dict):
+            raise SourceError(f"{self.path}: line {number} is a JSON {type(row).__name__}. Expected an object.")
+        return row
 
-    def write(self, chunks: Sequence[bytes], path: Path) -> None:
-        """Write the encoded lines of one batch to ``path``."""
-        path.write_bytes(b"".join(chunks))
+    def rows(self, batch: Batch, names: Sequence[str]) -> list[Row]:
+        """Return the rows of ``batch`` with all their keys. A missing key of ``names`` has the value None."""
+        missing = dict.fromkeys(names)
+        return [{**missing, **row} for row in batch]
+
+    def write(self, batch: Batch, values: Values, path: Path) -> None:
+        """Write the rows of ``batch`` with their verdict columns, one line per row. The other keys keep their order."""
+        columns = zip(*values.values(), strict=True)
+        rows = ({**row, **dict(zip(values, one, strict=True))} for row, one in zip(batch, columns, strict=True))
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        path.write_bytes(lines.encode("utf-8", "backslashreplace"))  # the escape of a lone surrogate in JSON
 
     def join(self, parts: Sequence[Path], out: Path) -> None:
         """Write the lines of all ``parts`` to the file ``out``."""

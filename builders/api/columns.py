@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from bestofn.builders.api.queries import ALIASES, AUTO, candidate_of
-from bestofn.builders.api.session import UNREADABLE, Read, unreadable
+from bestofn.builders.api.session import UNREADABLE, unreadable
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.schema import candidate_to_row, query_to_row, verdict_to_row
 from bestofn.builders.sources.resolver import require
 from bestofn.builders.sources.row_reader import RowReader
+from bestofn.builders.stages.stage import Stage
 
 REFERENCES = frozenset({"reference", "references", "tests", "calls", "checks"})
 
@@ -44,7 +47,7 @@ def reference_reader(
         kind=kind,
         tests={} if entry_point is None else {"entry_point": entry_point},
         needs_question=False,
-        with_ids=False,
+        whole=False,
         structs=structs,
         where="",
     )
@@ -57,21 +60,51 @@ def reference_reader(
     return reader
 
 
-def read_responses(reader: RowReader, row: Row) -> tuple[list[Read], bool]:
-    """Return the responses in ``row``, and whether it has a list of them.
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """The responses in one row of a table, as a row of a build for the stage ``Verify``.
 
-    A response that cannot be read has the outcome ``error``. A row is never left out.
+    ``known`` has one entry per response: the verdict on a response that cannot be read, or None. The candidates of
+    ``row`` are the others. ``several``: the row has a list of responses.
     """
+
+    row: Row
+    known: Sequence[Row | None]
+    several: bool = False
+
+
+def read_row(reader: RowReader, row: Row) -> ReadRow:
+    """Return the responses in ``row``. One that cannot be read has the outcome ``error``. No row is left out."""
     responses, several = reader.responses(row)
-    return [read_response(reader, row, one, index) for index, one in enumerate(responses)], several
+    return read_responses(reader, row, responses, several=several)
 
 
-def read_response(reader: RowReader, row: Row, response: object, index: int = 0) -> Read:
-    """Return a response to the query in ``row``. If one of them cannot be read, the verdict is an ``error``."""
+def read_responses(reader: RowReader, row: Row, responses: Sequence[object], *, several: bool = False) -> ReadRow:
+    """Return ``responses`` to the query in ``row``."""
     try:
-        return reader.read(row), candidate_of(response, index)  # type: ignore[arg-type]
+        query = query_to_row(reader.read(row))
     except UNREADABLE as error:
-        return unreadable(error, reader.kind)
+        return ReadRow({}, [verdict_to_row(unreadable(error, reader.kind))] * len(responses), several)
+    candidates: list[Row] = []
+    known: list[Row | None] = []
+    for index, response in enumerate(responses):
+        try:
+            candidates.append(candidate_to_row(candidate_of(response, index)))  # type: ignore[arg-type]
+            known.append(None)
+        except UNREADABLE as error:
+            known.append(verdict_to_row(unreadable(error, reader.kind)))
+    return ReadRow({**query, "candidates": candidates}, known, several)
+
+
+async def verdicts_on(stage: Stage, rows: Sequence[ReadRow]) -> list[list[Row]]:
+    """Return the verdicts on the responses of each row, in order. ``stage`` is ``Verify``."""
+    asked = [one.row for one in rows if one.row]
+    computed = iter(await stage.compute_rows(asked))
+    verdicts: list[list[Row]] = []
+    for one in rows:
+        found = iter(next(computed)["verdicts"] if one.row else ())
+        verdicts.append([next(found) if verdict is None else verdict for verdict in one.known])
+    return verdicts
 
 
 def used_columns(reader: RowReader) -> Mapping[str, str]:

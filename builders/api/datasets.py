@@ -10,25 +10,27 @@ import shutil
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, Chunk, answer_table
-from bestofn.builders.api.columns import response_reader, used_columns
+from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, answer_table
+from bestofn.builders.api.columns import ReadRow, read_row, response_reader, used_columns, verdicts_on
 from bestofn.builders.api.queries import AUTO
 from bestofn.builders.api.session import Setting
-from bestofn.builders.api.verdict_columns import Encoded
-from bestofn.builders.api.workers import CHUNK, VerifierWorkers
+from bestofn.builders.api.stages import Verify, without_refusals
 from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.resolver import LOOKED_AT
 from bestofn.builders.sources.row_reader import RowReader
+from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.atomic_text import write_text
 
 PART_ROWS = 5_000
-PART_FORM = 2  # of the files of a part; parts of another form are not used
+AHEAD = 1  # batches that are verified while another one is read or written
+PART_FORM = 3  # of the files of a part; parts of another form are not used
 LOCK = ".lock"
 MARKER = "fingerprint"
 PART_FILES = re.compile(rf"\d{{6}}(\.json)?|.+\.tmp|{MARKER}|\{LOCK}")
@@ -98,14 +100,14 @@ def verify_table(
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
     names = [name for name in present if name not in TYPES]
     reader = response_reader(given, kind, names, first_rows(table, names), structs=table.suffix != ".jsonl")
-    kind = kind or AUTO
-    facts = [table.identity, repr(reader.layout), kind, sorted(map(repr, settings.items())), PART_ROWS, PART_FORM]
+    stage = Verify(kind or AUTO, workers=workers, **without_refusals(kind or AUTO, settings))
+    facts = [table.identity, repr(reader.layout), repr(stage.config), PART_ROWS, PART_FORM]
     parts = out.with_name(f"{out.name}.parts")
     _refuse_other_files(parts)
     busy = f"another process writes {out}. Wait until it ends, or set out=… to another file."
     with file_lock(parts / LOCK, busy):
         _clear_unless(parts, hashlib.sha256(json.dumps(facts).encode()).hexdigest())
-        outcomes = _written(table, parts, reader, VerifierWorkers(kind, workers, **settings))
+        outcomes = _written(table, parts, reader, stage)
         _join(table, parts, out)
     return Verified(out, used_columns(reader), outcomes)
 
@@ -113,10 +115,10 @@ def verify_table(
 def first_rows(table: AnswerTable, names: Sequence[str]) -> list[Row]:
     """Return the first rows of ``table``, with the columns ``names``."""
     batch = next(table.batches(LOOKED_AT, skip=0), None)
-    return [] if batch is None else [row for chunk in table.chunks(batch, LOOKED_AT) for row in chunk.rows(names)]
+    return [] if batch is None else table.rows(batch, names)
 
 
-def _written(table: AnswerTable, parts: Path, reader: RowReader, workers: VerifierWorkers) -> Counter[str]:
+def _written(table: AnswerTable, parts: Path, reader: RowReader, verify: Verify) -> Counter[str]:
     """Verify the batches that have no finished part, and write their parts.
 
     Return how many responses have each outcome.
@@ -125,17 +127,50 @@ def _written(table: AnswerTable, parts: Path, reader: RowReader, workers: Verifi
     outcomes = Counter[str]()
     for part in done:
         outcomes.update(_facts(part)["outcomes"])
-    with workers as opened, _progress(sum(outcomes.values())) as progress:
+    with verify.running() as stage, _progress(sum(outcomes.values())) as progress:
         batches = table.batches(PART_ROWS, skip=len(done))
-        for number, (chunks, digest) in enumerate(_verified(table, batches, reader, opened), len(done)):
-            counts = sum((Counter(chunk.outcomes) for chunk in chunks), Counter[str]())
+        for number, (batch, rows, verdicts) in enumerate(_verified(table, batches, reader, stage), len(done)):
             part = parts / f"{number:06d}"
-            write_text(_facts_file(part), json.dumps({"outcomes": counts, "rows": digest}))
-            table.write([chunk.data for chunk in chunks], parts / "part.tmp")
+            counts = Counter(verdict["outcome"] for row in verdicts for verdict in row)
+            write_text(_facts_file(part), json.dumps({"outcomes": counts, "rows": table.digest(batch)}))
+            table.write(batch, _values(rows, verdicts), parts / "part.tmp")
             os.replace(parts / "part.tmp", part)
             outcomes.update(counts)
             progress.update(counts.total())
     return outcomes
+
+
+def _verified(
+    table: AnswerTable, batches: Iterable[Batch], reader: RowReader, stage: Stage
+) -> Iterator[tuple[Batch, list[ReadRow], list[list[Row]]]]:
+    """Yield (batch, its rows, their verdicts). The next batch is verified while the caller writes this one."""
+    started: deque[tuple[Batch, list[ReadRow], Future[list[list[Row]]]]] = deque()
+    for batch in batches:
+        rows = [read_row(reader, row) for row in table.rows(batch, reader.names)]
+        started.append((batch, rows, stage.loop.submit(verdicts_on(stage, rows))))
+        if len(started) > AHEAD:
+            batch, rows, future = started.popleft()
+            yield batch, rows, future.result()
+    for batch, rows, future in started:
+        yield batch, rows, future.result()
+
+
+def _values(rows: Sequence[ReadRow], verdicts: Sequence[Sequence[Row]]) -> Mapping[str, Sequence[object]]:
+    """Return the verdict columns: per row a value, or a list of values if the row has a list of responses."""
+    cells = [[_cells(one) for one in row] for row in verdicts]
+    return {
+        name: [
+            [one[place] for one in row] if read.several else row[0][place]
+            for read, row in zip(rows, cells, strict=True)
+        ]
+        for place, name in enumerate(TYPES)
+    }
+
+
+def _cells(verdict: Row) -> tuple[object, ...]:
+    """Return the fields of one verdict, one per verdict column, in the order of ``TYPES``."""
+    outcome = verdict["outcome"]
+    return outcome == "pass", outcome, verdict["confidence"], verdict["explanation"], verdict["verifier"]
 
 
 def _join(table: AnswerTable, parts: Path, out: Path) -> None:
@@ -147,29 +182,6 @@ def _join(table: AnswerTable, parts: Path, out: Path) -> None:
     table.join(files, temporary)
     os.replace(temporary, out)
     shutil.rmtree(parts)
-
-
-def _verified(
-    table: AnswerTable, batches: Iterable[Batch], reader: RowReader, workers: VerifierWorkers
-) -> Iterator[tuple[list[Encoded], str]]:
-    """Yield (verified chunks, digest) for each batch.
-
-    The workers verify the next batches while the caller writes this batch.
-    """
-    started: deque[tuple[int, str]] = deque()  # number of chunks and digest of each batch
-
-    def chunks() -> Iterator[Chunk]:
-        for batch in batches:
-            read = list(table.chunks(batch, CHUNK))
-            started.append((len(read), table.digest(batch)))
-            yield from read
-
-    verified: list[Encoded] = []
-    for chunk in workers.verify_chunks(chunks(), reader):
-        verified.append(chunk)
-        if len(verified) == started[0][0]:
-            yield verified, started.popleft()[1]
-            verified = []
 
 
 def finished_parts(parts: Path) -> list[Path]:

@@ -55,9 +55,7 @@ def query_of(
         **({"entry_point": entry_point} if entry_point else {}),
     }
     columns = {part: part for part in row if part != "entry_point"}
-    reader = RowReader(
-        columns, domain=None if kind == AUTO else kind, needs_question=False, with_ids=False, raises=True
-    )
+    reader = RowReader(columns, domain=None if kind == AUTO else kind, needs_question=False, whole=False, raises=True)
     query = reader.read(row)
     if known is None:
         return query

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from bestofn.builders.api.columns import read_response, reference_reader
+from bestofn.builders.api.columns import read_responses, reference_reader, verdicts_on
 from bestofn.builders.api.queries import AUTO, refuse_former_words
-from bestofn.builders.api.session import Read, Response, Setting, read_values, shared_session
-from bestofn.builders.api.workers import VerifierWorkers
+from bestofn.builders.api.session import Response, Setting, read_values, shared_session
+from bestofn.builders.api.stages import Verify, without_refusals
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean
-from bestofn.builders.records import Message, Verdict
+from bestofn.builders.records import Message
 
 REWARDS = {"pass": 1.0, "fail": 0.0}
 Prompt = str | Sequence[Message]
@@ -23,21 +22,16 @@ class VerifierReward:
     """A reward function for TRL's ``GRPOTrainer(reward_funcs=…)``: 1 for pass, 0 for fail, None if undecided.
 
     TRL leaves None out of the mean of a group. ``reference`` is the dataset's column with the reference; None: it is
-    found, as in a build. The worker processes start at once, while the trainer loads its model.
+    found, as in a build.
     """
 
     def __init__(
         self, kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
     ) -> None:
         refuse_former_words(settings, {"answer": "reference"})
-        self.kind, self.reference, self.workers, self.settings = kind, reference, workers, settings
+        self.kind, self.reference = kind, reference
         self.__name__ = f"verified_{kind}"  # part of the names of TRL's metrics
-        self._open = self._started() if workers else None
-
-    def _started(self) -> VerifierWorkers:
-        workers = VerifierWorkers(self.kind, self.workers, **self.settings).__enter__()
-        workers.warm_up()
-        return workers
+        self._stage = Verify(kind, workers=workers, **without_refusals(kind, settings))
 
     def __call__(
         self, prompts: Sequence[Prompt], completions: Sequence[Response], **columns: Setting
@@ -56,26 +50,10 @@ class VerifierReward:
             )
         given = {"question": PROMPT, **({"reference": self.reference} if self.reference else {})}
         reader = reference_reader(given, self.kind, [PROMPT, *lists], rows)
-        read = [read_response(reader, row, completion) for row, completion in zip(rows, completions, strict=True)]
-        return [REWARDS.get(verdict.outcome) for verdict in self.verdicts(read)]
-
-    def verdicts(self, read: Sequence[Read]) -> list[Verdict]:
-        """Return the verdicts on responses that were read, verified in the worker processes if there are any."""
-        if not self.workers:
-            return shared_session(self.kind, **self.settings).verify_read(read)
-        if self._open is None or not self._open.is_of_this_process:
-            self._open = self._started()
-        return self._open.verify(read)
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_open": None}  # an unpickled copy starts its own worker processes
-
-    def close(self) -> None:
-        """End the worker processes. The next call starts them again."""
-        if self._open is not None:
-            opened, self._open = self._open, None
-            with contextlib.suppress(asyncio.CancelledError):
-                opened.__exit__()
+        read = [read_responses(reader, row, [one]) for row, one in zip(rows, completions, strict=True)]
+        opened = self._stage.opened()
+        verdicts = opened.loop.run(verdicts_on(opened.stage, read))
+        return [REWARDS.get(verdict["outcome"]) for (verdict,) in verdicts]
 
 
 def grpo_reward(

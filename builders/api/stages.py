@@ -11,6 +11,7 @@ The rows are those of a build: ``schema.all_features`` lists their columns. A ta
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -120,10 +121,18 @@ class MappedStage:
                 _of_parent.append(_open.pop(key))
                 opened = None
             if opened is None:
-                opened = _open[key] = self._open()
+                # the loop is left when the process ends, and closes what is open in it
+                opened = _open[key] = self._open(Loop().__enter__())
             return opened
 
-    def _open(self) -> _Opened:
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Stage]:
+        """Yield the stage. Its objects are closed after the block."""
+        with Loop() as loop:
+            opened = self._open(loop)  # a name, because its objects are closed when nothing refers to it
+            yield opened.stage
+
+    def _open(self, loop: Loop) -> _Opened:
         from bestofn.builders.config.objects import ObjectBuilder, settings_of
         from bestofn.builders.sampling.cost import Ledger
         from bestofn.builders.sampling.journal import Journal
@@ -137,10 +146,10 @@ class MappedStage:
         node = self.config["stages"][self.name]
         stage: Stage = objects.build(node, f"stages.{self.name}")
         things = [*([journal] if objects.samplers else []), *objects.opened_in_order]
-        stage.loop = Loop().__enter__()  # it is left when the process ends, and closes what is open in it
-        entered = stage.loop.open(*things)
+        stage.loop = loop
+        entered = loop.open(*things)
         entered.__enter__()
-        return _Opened(stage, settings_of(node, objects), stage.loop, entered)
+        return _Opened(stage, settings_of(node, objects), loop, entered)
 
     # --- tables without the columns of a build -----------------------------------------------------------------------
 
@@ -238,6 +247,7 @@ class Verify(MappedStage):
     """Adds the column ``verdicts``, one verdict per candidate.
 
     ``kind`` is the verifier, as for ``bestofn.verify``; ``settings`` are its settings. A judge asks ``provider``.
+    ``workers`` is the number of worker processes that verify large batches; 0 verifies them in this process.
     """
 
     name = "verify"
@@ -248,6 +258,7 @@ class Verify(MappedStage):
         *,
         sandbox: str = "auto",
         provider: str = "pocket",
+        workers: int = 2,
         journal: str | Path | None = None,
         columns: Mapping[str, object] | None = None,
         **settings: Setting,
@@ -255,6 +266,7 @@ class Verify(MappedStage):
         kind = ALIASES.get(kind, kind)
         name = "by_split" if kind == AUTO else VERIFIER_OF_KIND.get(kind, kind)
         words = [f"verifier={name}", f"sandbox={sandbox}", f"provider={provider}", *_words("verifier", settings)]
+        words.append(f"workers.count={workers}" if workers else "stages.verify.workers=null")
         super().__init__(words, columns, journal)
         self.needs_reference = name not in JUDGING
 
@@ -285,6 +297,11 @@ class Pair(MappedStage):
 
     def __init__(self, pairs: str = "best_vs_worst", **settings: Setting) -> None:
         super().__init__([f"pairs={pairs}", *_words("pairs", settings)], None, None)
+
+
+def without_refusals(kind: str, settings: JsonObject) -> JsonObject:
+    """Return ``settings`` of a verifier, which then classifies no refusals: for results that do not contain them."""
+    return {"refusals": None, **settings} if kind == AUTO else settings
 
 
 def _words(group: str, settings: JsonObject) -> list[str]:

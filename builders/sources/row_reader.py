@@ -53,7 +53,8 @@ class RowReader:
 
     The parts that are not mapped are found by ``resolver.resolve`` when ``examine`` gets the first rows. The other
     settings are those of ``Mapped``. ``kind`` is the verifier that reads the reference, if it is the same for all rows.
-    Rows without a question are left out, unless ``needs_question`` is false. Without ``with_ids``, a query has no id.
+    Rows without a question are left out, unless ``needs_question`` is false. Unless ``whole`` is
+    set, a query has no id and no recorded responses, which verification does not need.
 
     ``skipped`` counts by reason the rows that were left out, and the references that cannot be read. A reference that
     cannot be read is no reference, and never a wrong one. With ``raises``, it is a ``ConfigError``.
@@ -75,7 +76,7 @@ class RowReader:
         min_query_chars: int = 1,
         kind: str = "",
         needs_question: bool = True,
-        with_ids: bool = True,
+        whole: bool = True,
         raises: bool = False,
         structs: bool = False,
         where: str = "dataset.columns.",
@@ -87,7 +88,7 @@ class RowReader:
         self.tests, self.choices = CodeColumns.of(tests or {}), ChoiceColumns.of(choices or {})
         self.reference_source: ReferenceSource = reference_source
         self.min_query_chars, self.kind, self.needs_question = min_query_chars, kind, needs_question
-        self.with_ids, self.raises, self.structs = with_ids, raises, structs
+        self.whole, self.raises, self.structs = whole, raises, structs
         self.layout = Layout(self.mapped)
         self.names: list[str] = []  # the columns of the table that are read
         self.skipped: Counter[str] = Counter()
@@ -142,7 +143,7 @@ class RowReader:
         split = str(named or domain_of_content(query))
         given_id = query_id or self.value(row, "id")
         named_id = "" if given_id is None else str(given_id)
-        if not named_id and self.with_ids:
+        if not named_id and self.whole:
             named_id = content_id(split, messages, tools)
         return replace(query, id=named_id, split=split)
 
@@ -153,7 +154,8 @@ class RowReader:
         """
         if "candidates" in self.layout.columns:
             value = plain(self.value(row, "candidates"))
-            return recorded_answers(value), value is None or isinstance(value, list | tuple)
+            responses = recorded_answers(value)
+            return responses, not (isinstance(value, str | Mapping) and responses == [value])
         value = plain(self.value(row, "response"))
         if value == []:
             return [None], False
@@ -175,7 +177,7 @@ class RowReader:
         kept = {key: value for key, value in (("rubric", rubric), ("user_instruction", instruction)) if value}
         if "candidates" in self.layout.columns and self.value(row, "candidates") is None:
             return kept
-        has_any = {"response", "candidates"} & set(self.layout.columns)
+        has_any = self.whole and {"response", "candidates"} & set(self.layout.columns)
         return kept | {"candidates": self.responses(row)[0]} if has_any else kept
 
     # --- the prompt ------------------------------------------------------------------------------------------------

@@ -8,12 +8,11 @@ import pytest
 from datasets import Dataset, DatasetDict, Features, Json, List, Value, load_dataset
 
 from bestofn.builders.api import datasets as api
-from bestofn.builders.api import workers
 from bestofn.builders.api.answer_tables import ArrowAnswers
 from bestofn.builders.api.columns import response_reader
 from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError, MachineError, SourceError
-from bestofn.sandbox.workers import ProcessPool
+from bestofn.builders.stages import verify
 from bestofn.scripts import verify as command
 from tests.hub_double import HubDouble, run_with_hub
 
@@ -70,7 +69,7 @@ def test_json_messages_are_one_answer_and_null_lists_have_no_verdicts(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
 def test_workers_give_the_same_file_as_this_process(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(api, "CHUNK", 3)
+    monkeypatch.setattr(verify, "LEAST_ROWS", 1)
     monkeypatch.setattr(api, "PART_ROWS", 7)
     rows = [{"completions": [row["completion"]] * (place % 3), "gold": row["answer"]} for place, row in enumerate(ROWS)]
     file = tmp_path / f"answers{suffix}"
@@ -84,19 +83,6 @@ def test_workers_give_the_same_file_as_this_process(tmp_path, monkeypatch, suffi
         assert done.outcomes == {"pass": 5, "fail": 4}
         written.append(out.read_bytes())
     assert written[0] == written[1]
-
-
-def test_a_worker_that_fails_leaves_no_answer_without_a_verdict(tmp_path, monkeypatch):
-    def call(self, function, *arguments, timeout_s):
-        if function is workers.verify_chunk:
-            raise MemoryError("too large")
-        return real(self, function, *arguments, timeout_s=timeout_s)
-
-    real = ProcessPool.call
-    monkeypatch.setattr(ProcessPool, "call", call)
-    out = tmp_path / "out.parquet"
-    verified = api.verify_dataset(Dataset.from_list(ROWS), kind="math", workers=1, out=out)
-    assert verified["verification_status"] == EXPECTED
 
 
 def test_a_dataset_of_the_hub_is_verified(tmp_path):
@@ -146,11 +132,11 @@ def test_an_interrupted_table_continues_after_its_finished_parts(tmp_path, monke
     Dataset.from_list(ROWS).to_parquet(file)
     real, calls = ArrowAnswers.write, []
 
-    def write(self, chunks, path):
+    def write(self, batch, values, path):
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(path)
-        real(self, chunks, path)
+        real(self, batch, values, path)
 
     monkeypatch.setattr(ArrowAnswers, "write", write)
     with pytest.raises(KeyboardInterrupt):
@@ -300,9 +286,9 @@ def test_parts_of_a_stream_are_used_again_only_for_the_same_rows(tmp_path, monke
 def recorded_write(files):
     real = ArrowAnswers.write
 
-    def write(self, chunks, path):
+    def write(self, batch, values, path):
         files.append(path)
-        real(self, chunks, path)
+        real(self, batch, values, path)
 
     return write
 

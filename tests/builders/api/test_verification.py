@@ -1,7 +1,6 @@
 """``bestofn.verify``, ``bestofn.verifier`` and the reward functions."""
 
 import asyncio
-import contextlib
 import json
 import subprocess
 import sys
@@ -10,12 +9,10 @@ import numpy
 import pytest
 
 import bestofn
-from bestofn.builders.api.session import read_values
-from bestofn.builders.api.workers import VerifierWorkers
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.stages import verify
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
-from bestofn.sandbox.workers import ProcessPool
 
 
 @pytest.fixture(scope="module")
@@ -110,21 +107,12 @@ def test_reward_takes_the_columns_of_trl():
     assert reward.__name__ == "verified_math"
 
 
-def test_workers_of_a_reward_start_at_once_and_again_after_close(monkeypatch):
-    calls = []
-    real = ProcessPool.call
-
-    def call(self, function, *arguments, timeout_s):
-        calls.append(arguments[-1])
-        return real(self, function, *arguments, timeout_s=timeout_s)
-
-    monkeypatch.setattr(ProcessPool, "call", call)
-    reward = bestofn.grpo_reward("math", workers=1)
-    for _ in range(2):
-        assert reward(["1 + 1?"], ["\\boxed{2}"], solution=["2"]) == [1.0]
-        reward.close()
-    answers = [[candidate.text for _, candidate in pairs] for pairs in calls]
-    assert answers == [["1"], ["\\boxed{2}"]] * 2
+def test_a_reward_with_workers_gives_the_same_rewards(monkeypatch):
+    monkeypatch.setattr(verify, "LEAST_ROWS", 1)
+    answers = [f"\\boxed{{{number}}}" for number in range(40)]
+    solutions = [str(number - number % 3) for number in range(40)]
+    rewards = [bestofn.grpo_reward("math", workers=count)(["?"] * 40, answers, solution=solutions) for count in (0, 2)]
+    assert rewards[0] == rewards[1] == [1.0, 0.0, 0.0] * 13 + [1.0]
 
 
 def test_reward_names_the_missing_column():
@@ -150,19 +138,10 @@ def test_openrlhf_reward_removes_the_prompt():
     assert torch.equal(result["rewards"], torch.tensor([1.0, 0.0]))
 
 
-def test_workers_keep_the_order_and_record_unreadable_rows():
-    items = [read_values("math", f"\\boxed{{{number}}}", str(number - number % 3)) for number in range(12)]
-    items[5] = read_values("math", 5, "5")  # type: ignore[arg-type]
-    with VerifierWorkers("math", 2) as workers:
-        outcomes = [verdict.outcome for verdict in workers.verify(items)]
-    assert outcomes == ["pass", "fail", "fail", "pass", "fail", "error", "pass", "fail", "fail", "pass", "fail", "fail"]
-
-
 def test_refusals_are_classified_only_where_the_caller_gets_them():
     assert "refusal" in bestofn.verify("The answer is 2.", "2").detail
-    with VerifierWorkers(count=1) as workers:
-        (verdict,) = workers.verify([read_values("auto", "The answer is 2.", "2")])
-    assert (verdict.outcome, "refusal" in verdict.detail) == ("pass", False)
+    assert bestofn.Verify().config["stages"]["verify"]["verifier"]["refusals"]
+    assert bestofn.grpo_reward()._stage.config["stages"]["verify"]["verifier"]["refusals"] is None
 
 
 def test_import_loads_no_heavy_library_and_verification_no_torch():
@@ -205,10 +184,9 @@ def test_a_reference_of_another_type_is_refused():
         bestofn.verify("{}", "call f", "tool")
 
 
-def test_an_unknown_setting_ends_the_reward_with_workers():
-    reward = bestofn.grpo_reward("math", workers=1, roundng="strict")
-    with contextlib.closing(reward), pytest.raises(ConfigError, match="did you mean 'rounding'"):
-        reward(["?"], ["\\boxed{2}"], solution=["2"])
+def test_an_unknown_setting_ends_the_reward():
+    with pytest.raises(ConfigError, match="did you mean 'rounding'"):
+        bestofn.grpo_reward("math", workers=1, roundng="strict")(["?"], ["\\boxed{2}"], solution=["2"])
 
 
 @pytest.mark.parametrize("reference", ["^a.c$", ["abc"], 5])
