@@ -50,17 +50,21 @@ def check_of_struct(name: str, check: object) -> object:
     Returns None if a null may also be meant: an expected value of null, a file that must not exist.
     """
     if name == "structured" and isinstance(check, Mapping):
-        meant = has_nulls(check.get("value")) or _has_null_const(check.get("schema"))
+        meant = has_nulls(check.get("value")) or _compares_null(check.get("schema"))
         return None if meant else without_nulls(check)
     if name == "constraints":
         return without_nulls(check)
     return None if has_nulls(check) else check
 
 
-def _has_null_const(schema: object) -> bool:
+def _compares_null(schema: object) -> bool:
+    """Return whether ``schema`` compares values with a null: in ``const``, or in an object of ``enum``."""
     if isinstance(schema, Mapping):
-        return ("const" in schema and schema["const"] is None) or any(map(_has_null_const, schema.values()))
-    return isinstance(schema, list | tuple) and any(map(_has_null_const, schema))
+        compared = ("const" in schema and schema["const"] is None) or has_nulls(
+            [schema.get("const"), schema.get("enum")]
+        )
+        return compared or any(map(_compares_null, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(_compares_null, schema))
 
 
 def accepted_answers(value: object) -> list[str]:
