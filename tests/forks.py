@@ -121,6 +121,23 @@ def best_of() -> None:
         assert len(bestofn.best_of("What is 2 + 3?", 2, reference="5", out=f"{folder}/run")) == 2
 
 
+def stages() -> None:
+    """Map ``Generate``, ``Verify``, ``Score`` and ``Pair``, and write their tables."""
+    from datasets import Dataset
+
+    with tempfile.TemporaryDirectory() as folder:
+        used = (
+            bestofn.Generate("pocket", 2, journal=f"{folder}/journal.sqlite", sandbox="none"),
+            bestofn.Verify("math"),
+            bestofn.Score("verification"),
+            bestofn.Pair("best_vs_worst"),
+        )
+        rows: Any = Dataset.from_list([{"question": "What is 2 + 3?", "answer": "5"}])
+        for stage in used:
+            rows = rows.map(stage, batched=True)
+        assert len(bestofn.tables(rows, used, out=f"{folder}/tables").candidates) == 2
+
+
 PROGRAMS = (verify_program, sandbox)
 """They need a sandbox, which some machines lack."""
 USES: Sequence[Callable[[], None]] = (
@@ -139,6 +156,7 @@ USES: Sequence[Callable[[], None]] = (
     pairs,
     build,
     best_of,
+    stages,
     openrlhf_reward,
 )
 
@@ -220,8 +238,12 @@ def loader() -> None:
 def ray() -> None:
     import ray as cluster
 
+    from tests import forks  # a worker of Ray imports the functions from this module
+
     cluster.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    cluster.get([cluster.remote(nothing).remote(), cluster.remote(everything_open).remote()], timeout=CHILD_S)
+    cluster.get(
+        [cluster.remote(forks.nothing).remote(), cluster.remote(forks.everything_open).remote()], timeout=CHILD_S
+    )
     cluster.shutdown()
 
 

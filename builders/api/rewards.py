@@ -52,7 +52,8 @@ class VerifierReward:
         reader = reference_reader(given, self.kind, [PROMPT, *lists], rows)
         read = [read_responses(reader, row, [one]) for row, one in zip(rows, completions, strict=True)]
         opened = self._stage.opened()
-        verdicts = opened.loop.run(verdicts_on(opened.stage, read))
+        with opened.in_use() as stage:
+            verdicts = opened.loop.run(verdicts_on(stage, read))
         return [REWARDS.get(verdict["outcome"]) for (verdict,) in verdicts]
 
 

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datasets import Features
 
@@ -33,6 +33,10 @@ from bestofn.builders.sources.resolver import require
 from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.arrow_rows import from_table, to_table
+
+if TYPE_CHECKING:
+    from bestofn.builders.sampling.cost import Ledger
+    from bestofn.builders.sampling.journal import Journal
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +69,25 @@ class _Opened:
     stage: Stage
     settings: object
     loop: Loop
+    ledger: Ledger
+    journal: Journal | None  # None: the stage sends no requests
     entered: object = field(repr=False)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[Stage]:
+        """Yield the stage, while no other stage and no other process samples with its journal.
+
+        The stages of a dataset, and the processes of ``num_proc``, use one journal and stay open until they end.
+        """
+        if self.journal is None:
+            yield self.stage
+            return
+        self.loop.run(self.journal.take())
+        try:
+            self.ledger.carry(self.journal.spent_usd())
+            yield self.stage
+        finally:
+            self.journal.give_back()
 
 
 def _renew_lock() -> None:
@@ -100,7 +122,10 @@ class MappedStage:
 
     def __call__(self, batch: Batch) -> Batch:
         """Return ``batch`` with the columns of the stage, and those of a query if it lacks them."""
-        stage = self.opened().stage
+        with self.opened().in_use() as stage:
+            return self._mapped(stage, batch)
+
+    def _mapped(self, stage: Stage, batch: Batch) -> Batch:
         table = getattr(batch, "pa_table", batch)
         if hasattr(table, "column_names"):
             rows = [] if self._has_queries(table.column_names) else from_table(table, _features(table))
@@ -123,6 +148,8 @@ class MappedStage:
             if opened is None:
                 # the loop is left when the process ends, and closes what is open in it
                 opened = _open[key] = self._open(Loop().__enter__())
+                if opened.journal is not None:
+                    opened.journal.give_back()
             return opened
 
     @contextlib.contextmanager
@@ -149,7 +176,7 @@ class MappedStage:
         stage.loop = loop
         entered = loop.open(*things)
         entered.__enter__()
-        return _Opened(stage, settings_of(node, objects), loop, entered)
+        return _Opened(stage, settings_of(node, objects), loop, ledger, journal if objects.samplers else None, entered)
 
     # --- tables without the columns of a build -----------------------------------------------------------------------
 

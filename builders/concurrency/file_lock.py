@@ -93,7 +93,9 @@ class ProcessLock:
         os.replace(temporary, note)
 
     def release(self) -> None:
-        """Delete the note and give the lock back."""
+        """Delete the note and give the lock back, if this process holds it."""
+        if not self._lock.is_locked:
+            return
         with contextlib.suppress(OSError):
             _note(self.file).unlink()
         self._lock.release()

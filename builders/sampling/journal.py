@@ -85,6 +85,7 @@ class Journal:
         self.in_flight = InFlightRequests()
         self.claimed_batches: set[str] = set()
         self._stored: bytearray | None = None  # see ``may_have``
+        self._lock = ProcessLock(lock_of(self.path))
 
     def open(self) -> Journal:
         """Open the file for reading. Unless the journal is ``readonly``, create the file if it does not exist."""
@@ -100,13 +101,13 @@ class Journal:
         self._reader.close()
 
     async def __aenter__(self) -> Journal:
-        await self._wait_for_lock()
+        await self.take()
         try:
             self.open()
             is_empty = not self.rows("SELECT 1 FROM calls UNION ALL SELECT 1 FROM refusals LIMIT 1")
             self._writer = JournalWriter(self.path, asyncio.get_running_loop())
         except BaseException:
-            self._lock.release()
+            self.give_back()
             raise
         self._stored = bytearray(STORED_BITS // 8) if is_empty else None
         return self
@@ -116,21 +117,26 @@ class Journal:
             await self._writer.stop()
             self.close()
         finally:
-            self._lock.release()
+            self.give_back()
 
-    async def _wait_for_lock(self) -> None:
-        """Take the lock of the journal. If another process holds it, wait until that process has ended."""
+    async def take(self) -> None:
+        """Take the lock of the journal. If another process holds it, wait until it is free.
+
+        ``async with`` does this too. An open journal that is used only now and then gives the lock back in between.
+        """
         with journal_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = ProcessLock(lock_of(self.path))
         waits = False
         while not self._take_lock(0.0):
             if not waits:
-                log.warning(
-                    "%s. This process waits until that one has ended; nothing is paid twice.", in_use(self.path)
-                )
+                log.warning("%s. This process waits until it is free, so nothing is paid twice.", in_use(self.path))
                 waits = True
             await asyncio.sleep(LOOK_S)
+
+    def give_back(self) -> None:
+        """Give the lock back. Others may change the file until the next ``take``."""
+        self._stored = None
+        self._lock.release()
 
     def _take_lock(self, wait_s: float) -> bool:
         with journal_errors(self.path):
