@@ -33,7 +33,7 @@ AHEAD = 1  # batches that are verified while another one is read or written
 PART_FORM = 3  # of the files of a part; parts of another form are not used
 LOCK = ".lock"
 MARKER = "fingerprint"
-PART_FILES = re.compile(rf"\d{{6}}(\.json)?|.+\.tmp|{MARKER}|\{LOCK}")
+PART_FILES = re.compile(rf"\d{{6}}(\.json)?|.+\.tmp|{MARKER}|\{LOCK}(\.json)?")
 """The names of the files in a folder of parts."""
 
 
@@ -232,7 +232,7 @@ def _clear_unless(parts: Path, fingerprint: str) -> None:
     if marker.is_file() and marker.read_text() == fingerprint:
         return
     for file in parts.glob("*"):
-        if file.name not in (LOCK, MARKER):
+        if not file.name.startswith(LOCK) and file.name != MARKER:
             file.unlink()
     write_text(marker, fingerprint)
 

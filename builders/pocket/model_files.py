@@ -31,7 +31,8 @@ def model_digest(model: str) -> str:
         return ""
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):
-        if file.suffix in SUFFIXES and file.name not in NOT_THE_MODEL:
+        is_hidden = file.name.startswith(".")  # such as the note of a lock
+        if file.suffix in SUFFIXES and file.name not in NOT_THE_MODEL and not is_hidden:
             facts = file.stat()
             small = facts.st_size <= MAX_HASHED_BYTES
             digest.update(file.name.encode())

@@ -10,7 +10,7 @@ import pytest
 from tests.doors import mixed
 from tests.doors.doors import DOORS, Outcomes, Rows, Settings, reward, single
 from tests.doors.layouts import LAYOUTS, Layout
-from tests.golden.builds import sandbox_problem
+from tests.requirements import need
 
 QUESTIONS = ("question", "problem", "prompt", "query", "instruction", "input", "user_input", "messages")
 
@@ -32,8 +32,7 @@ def test_every_door_reads_a_layout_alike(layout: Layout, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("layout", [one for one in LAYOUTS if one.runs_programs], ids=lambda one: one.name)
 def test_every_door_reads_programs_alike(layout: Layout, tmp_path: Path) -> None:
-    if problem := sandbox_problem():
-        pytest.skip(problem)
+    need("local")
     found = through_all_doors(layout.rows, tmp_path, Settings(layout.columns, layout.kind, "local"))
     assert found == dict.fromkeys(DOORS, layout.outcomes)
 

@@ -52,7 +52,7 @@ def row_of(judged: Sequence[Judged], pairs: Sequence[Any] = ()) -> dict[str, Any
 
 def staged(judged: Sequence[Judged], pairing: Any) -> dict[str, Any]:
     row = row_of(judged)
-    return row | asyncio.run(MakePairs(pairing)(row))  # type: ignore[arg-type]
+    return row | asyncio.run(MakePairs(pairing).compute(row))  # type: ignore[arg-type]
 
 
 def test_each_strategy_by_hand() -> None:

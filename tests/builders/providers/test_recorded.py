@@ -24,8 +24,8 @@ def query(*answers: Any) -> Query:
 def test_all_recorded_answers_are_read_unless_n_limits_them() -> None:
     row = query_to_row(query(*map(str, range(9))))
     with Loop() as loop:
-        assert len(loop.run(Generate(sampler=Recorded())(row))["candidates"]) == 9
-        assert len(loop.run(Generate(sampler=Recorded(), n=3)(row))["candidates"]) == 3
+        assert len(loop.run(Generate(sampler=Recorded()).compute(row))["candidates"]) == 9
+        assert len(loop.run(Generate(sampler=Recorded(), n=3).compute(row))["candidates"]) == 3
 
 
 @pytest.mark.parametrize(
