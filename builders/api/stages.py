@@ -32,7 +32,7 @@ from bestofn.builders.schema import all_features, candidate_to_row, query_to_row
 from bestofn.builders.sources.resolver import require
 from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.stages.stage import Stage
-from bestofn.builders.tables.arrow_rows import from_table, to_table
+from bestofn.builders.tables.arrow_rows import from_table, to_table, with_columns
 
 if TYPE_CHECKING:
     from bestofn.builders.sampling.cost import Ledger
@@ -130,7 +130,7 @@ class MappedStage:
         if hasattr(table, "column_names"):
             rows = [] if self._has_queries(table.column_names) else from_table(table, _features(table))
             nested = self._nested(rows, table.column_names)
-            return stage(_with_columns(table, to_table(nested, _types(nested))) if nested else table)
+            return stage(with_columns(table, to_table(nested, _types(nested))) if nested else table)
         names = list(batch)
         rows = [dict(zip(names, values, strict=True)) for values in zip(*batch.values(), strict=True)]
         nested = self._nested([] if self._has_queries(names) else rows, names)
@@ -233,13 +233,6 @@ def _types(nested: Sequence[Row]) -> Features:
 
 def _features(table: Batch) -> Features:
     return Features.from_arrow_schema(table.schema)
-
-
-def _with_columns(table: Batch, added: Batch) -> Batch:
-    for name in added.column_names:
-        table = table.drop_columns([name]) if name in table.column_names else table
-        table = table.append_column(added.schema.field(name), added.column(name))
-    return table
 
 
 class Generate(MappedStage):

@@ -23,7 +23,7 @@ from datasets import Features
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.records import Row
-from bestofn.builders.tables.arrow_rows import from_table, to_table
+from bestofn.builders.tables.arrow_rows import from_table, to_table, with_columns
 
 RowDone = Callable[[str, Row], None]
 """A callback that is called after each row with the name of the stage and the added columns."""
@@ -76,11 +76,7 @@ class Stage(ABC):
         """
         table = getattr(batch, "pa_table", batch)
         if hasattr(table, "column_names"):
-            added = self.added_columns(table)
-            for name in added.column_names:
-                table = table.drop_columns([name]) if name in table.column_names else table
-                table = table.append_column(added.schema.field(name), added.column(name))
-            return table
+            return with_columns(table, self.added_columns(table))
         names = list(batch)
         rows = [dict(zip(names, values, strict=True)) for values in zip(*batch.values(), strict=True)]
         added_rows = self.loop.run(self.compute_rows(rows, None, self.loop.starting))

@@ -44,6 +44,14 @@ def from_table(table: pa.Table | pa.RecordBatch, features: Features) -> list[dic
     return rows
 
 
+def with_columns(table: pa.Table, added: pa.Table) -> pa.Table:
+    """Return ``table`` with the columns of ``added``, which replace columns with the same names."""
+    for name in added.column_names:
+        table = table.drop_columns([name]) if name in table.column_names else table
+        table = table.append_column(added.schema.field(name), added.column(name))
+    return table
+
+
 def json_text(value: object) -> str | None:
     """Encode ``value`` as JSON text; None stays None.
 
