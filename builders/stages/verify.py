@@ -7,6 +7,7 @@ processes, so that they share no processor with the event loop. All other answer
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,28 +61,25 @@ class Verify(Stage):
         self, rows: Sequence[Row], row_done: RowDone | None = None, starting: asyncio.Lock | None = None
     ) -> list[Row]:
         """Verify the candidates of ``rows``. See ``Stage.compute_rows``."""
-        by_workers: dict[int, Row] = {}
+        given: list[tuple[int, Verifier]] = []
         if self.workers is not None and len(rows) >= LEAST_ROWS:
             verifiers = [in_worker(self.verifier, query_from_row(row)) for row in rows]
             given = [(number, one) for number, one in enumerate(verifiers) if one is not None]
-            batches = [given[first : first + BATCH_ROWS] for first in range(0, len(given), BATCH_ROWS)]
-            verified = await run_together(
-                self._by_worker(self.workers, [(one, rows[number]) for number, one in batch], row_done)
-                for batch in batches
-            )
-            by_workers = {
-                number: row
-                for batch, done in zip(batches, verified, strict=True)
-                for (number, _), row in zip(batch, done, strict=True)
-            }
-        rest = [row for number, row in enumerate(rows) if number not in by_workers]
-        computed = iter(await super().compute_rows(rest, row_done, starting))
-        return [by_workers[number] if number in by_workers else next(computed) for number in range(len(rows))]
+        batches = [given[first : first + BATCH_ROWS] for first in range(0, len(given), BATCH_ROWS)]
+        numbers = {number for number, _ in given}
+        *verified, computed = await run_together(
+            [
+                *(self._by_worker([(one, rows[number]) for number, one in batch], row_done) for batch in batches),
+                super().compute_rows([row for n, row in enumerate(rows) if n not in numbers], row_done, starting),
+            ]
+        )
+        by_workers, here = itertools.chain.from_iterable(verified), iter(computed)
+        return [next(by_workers) if number in numbers else next(here) for number in range(len(rows))]
 
-    async def _by_worker(
-        self, workers: Workers, work: Sequence[tuple[Verifier, Row]], row_done: RowDone | None
-    ) -> list[Row]:
+    async def _by_worker(self, work: Sequence[tuple[Verifier, Row]], row_done: RowDone | None) -> list[Row]:
         """Verify the rows of ``work`` in a worker, each with its verifier."""
+        assert self.workers is not None
+        workers = self.workers
         try:
             verified = await workers.call(verify_rows, work, timeout_s=BATCH_S)
         except Exception as error:  # any failure of the worker: each answer is verified alone

@@ -119,3 +119,18 @@ def test_a_verifier_that_cannot_be_sent_says_so(monkeypatch: pytest.MonkeyPatch)
     found, _ = verified(lambda workers: Unpicklable(), 1, in_workers=True)
     assert {verdict["outcome"] for verdict in found[0]["verdicts"]} == {"error"}
     assert "pickle" in found[0]["verdicts"][0]["explanation"]
+
+
+class SomeHere(MathVerifier):
+    """A verifier that decides about every second query in this process only."""
+
+    def in_worker(self, query: Query) -> Any:
+        return self if int(query.id[1:]) % 2 else None
+
+
+def test_rows_of_workers_and_of_this_process_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "LEAST_ROWS", 1)
+    monkeypatch.setattr(verify, "BATCH_ROWS", 2)
+    here, _ = verified(SomeHere, 7, in_workers=False)
+    there, _ = verified(SomeHere, 7, in_workers=True)
+    assert without_times(there) == without_times(here)
