@@ -73,7 +73,7 @@ def test_the_lab_by_the_heuristic_reward(tmp_path: Path) -> None:
     assert found["steps"][-1]["score"] == 0.85
     assert found["greedy"][-1]["best"] == pytest.approx(0.85)
     best = run_here(["best", str(run), "--json"]).stdout
-    assert json.loads(best)[0]["answer"] == LAB[1]
+    assert json.loads(best)[0]["response"] == LAB[1]
 
 
 JUDGES = {

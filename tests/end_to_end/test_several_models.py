@@ -64,7 +64,7 @@ def test_only_the_candidates_of_one_model_are_sampled_again(tmp_path: Path, serv
 def test_a_build_that_ended_during_scoring_sends_nothing_again(
     tmp_path: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command, score = words(tmp_path, server), ScoreCandidates.__call__
+    command, score = words(tmp_path, server), ScoreCandidates.compute
 
     async def stop(stage: ScoreCandidates, row: Row) -> Row:
         if row["query_id"] != "q0":
@@ -72,7 +72,7 @@ def test_a_build_that_ended_during_scoring_sends_nothing_again(
         return await score(stage, row)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ScoreCandidates, "__call__", stop)
+        patched.setattr(ScoreCandidates, "compute", stop)
         with pytest.raises(MachineError):
             build(compose(command))
     assert server.completions >= 2 * N  # at least the first query is paid for

@@ -58,12 +58,12 @@ def row_of(*texts: str) -> dict[str, Any]:
 
 
 def test_a_judge_is_paid_once_for_equal_answers() -> None:
-    added = asyncio.run(Verify(JudgeOfText())(row_of("2", "3", "2")))
+    added = asyncio.run(Verify(JudgeOfText()).compute(row_of("2", "3", "2")))
     assert [verdict["detail"].get("cost_usd") for verdict in added["verdicts"]] == [0.25, 0.25, 0.0]
 
 
 def test_the_cost_of_a_reward_is_divided_among_the_candidates() -> None:
-    added = asyncio.run(ScoreCandidates(RewardByModel())(row_of("2", "3")))
+    added = asyncio.run(ScoreCandidates(RewardByModel()).compute(row_of("2", "3")))
     assert [score["parts"] for score in added["scores"]] == [{"cost_usd": 0.25}] * 2
 
 
