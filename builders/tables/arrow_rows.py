@@ -7,7 +7,7 @@ converts whole columns, and only the parts of the type ``Json`` are converted va
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,13 +25,20 @@ def to_table(rows: Iterable[Row], features: Features) -> pa.Table:
     If a value does not fit the type of its column, raises ``pyarrow.ArrowInvalid``, ``ArrowTypeError`` or
     ``OverflowError``.
     """
+    rows = list(rows)
+    return columns_to_table({name: [row.get(name) for row in rows] for name in features}, features)
+
+
+def columns_to_table(columns: Mapping[str, Sequence[Any]], features: Features) -> pa.Table:
+    """Convert columns of Python objects to a table like ``to_table``."""
     schema = features.arrow_schema
-    encoders = {name: _converter(features[name], json_text) for name in features}
-    encoded = [
-        {name: value if (encode := encoders[name]) is None else encode(value) for name, value in _cells(row, encoders)}
-        for row in rows
-    ]
-    return pa.Table.from_pylist(encoded, schema=pa.schema(map(_storage_field, schema))).cast(schema)
+    stored = pa.schema(map(_storage_field, schema))
+    arrays = []
+    for name in features:
+        encode = _converter(features[name], json_text)
+        values = columns[name] if encode is None else list(map(encode, columns[name]))
+        arrays.append(pa.array(values, stored.field(name).type))
+    return pa.Table.from_arrays(arrays, schema=stored).cast(schema)
 
 
 def from_table(table: pa.Table | pa.RecordBatch, features: Features) -> list[dict[str, Any]]:
@@ -61,10 +68,6 @@ def json_text(value: object) -> str | None:
 
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def _cells(row: Row, names: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    return ((name, row.get(name)) for name in names)
 
 
 def _json_value(text: str | None) -> object:

@@ -17,14 +17,14 @@ from typing import Any, cast
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
-from bestofn.builders.tables.arrow_rows import to_table
+from bestofn.builders.tables.arrow_rows import columns_to_table
 from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of
 from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
 from bestofn.builders.tables.reward_columns import with_reward_columns
 from bestofn.builders.tables.views import VIEWS
 
-BUFFERED_RECORDS, BUFFERED_BYTES = 1000, 12 << 20  # limits for all open files together: records, bytes of row groups
+BUFFERED_RECORDS, BUFFERED_BYTES = 2000, 12 << 20  # limits for all open files together: records, bytes of row groups
 
 Writers = Mapping[tuple[str, str], Writer]
 """(table, side) -> its open writer."""
@@ -143,8 +143,8 @@ class ViewWriter:
         for key, records in self._records.items():
             table, writer = self._tables[key[0]], self._writers[key]
             if records:
-                rows = [{column.name: column.value(record) for column in table.columns} for record in records]
-                writer.add_table(to_table(rows, writer.features))
+                columns = {column.name: list(map(column.value, records)) for column in table.columns}
+                writer.add_table(columns_to_table(columns, writer.features))
                 records.clear()
         writers = self._writers.values()
         while sum(writer.buffered_bytes for writer in writers) >= BUFFERED_BYTES:
