@@ -6,6 +6,7 @@ bestofn.scripts.COMMAND`` runs the same command.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -34,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(unknown_command(words[0]), file=sys.stderr)
         raise SystemExit(2)
     try:
+        # A run keeps many rows for a short time. With Python's own 700 new objects between two collections, they take a
+        # sixth of the CPU time of a build.
+        gc.set_threshold(50_000)
         run(words[0], words[1:])
     except SystemExit as ended:
         if arguments is None:
