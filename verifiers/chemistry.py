@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
-from bestofn.verifiers.math_verifier.extraction import final_answer
+from bestofn.verifiers.math.extraction import final_answer
 from bestofn.verifiers.short_answer.formulas import ELEMENTS
 
 ARROW = re.compile(r"<?[-=–—]+>|<->|[→⟶⇌⇄↔]|\\(?:long|x)?rightarrow|\\to\b|\\rightleftharpoons|(?<=\s)=(?=\s)")

@@ -9,9 +9,9 @@ import re
 from functools import lru_cache
 
 from bestofn.builders.records import Query, Reference
-from bestofn.verifiers.math_verifier import words
-from bestofn.verifiers.math_verifier.nodes import Text
-from bestofn.verifiers.math_verifier.reading import read
+from bestofn.verifiers.math import words
+from bestofn.verifiers.math.nodes import Text
+from bestofn.verifiers.math.reading import read
 from bestofn.verifiers.short_answer.formulas import formula
 from bestofn.verifiers.short_answer.questions import question
 from bestofn.verifiers.short_answer.references import interpret

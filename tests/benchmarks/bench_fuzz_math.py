@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bestofn.verifiers.math_verifier import judge, units  # noqa: E402
+from bestofn.verifiers.math import judge, units  # noqa: E402
 
 TABLES = [ROOT / "tests" / "verifiers" / "tables" / name for name in ("math_pairs.txt", "math_texts.txt")]
 SIGNS = [*"\\{}()[]$^_|!%&,;:=<>+-*/.0123456789xie √½∞€'\"\n\t#~", "\\frac", "\\boxed{", "\\sqrt", "\\text{",

@@ -18,15 +18,15 @@ from types import ModuleType
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bestofn.verifiers.math_verifier import judge  # noqa: E402
-from bestofn.verifiers.math_verifier.normal import normal  # noqa: E402
-from bestofn.verifiers.math_verifier.reading import read  # noqa: E402
+from bestofn.verifiers.math import judge  # noqa: E402
+from bestofn.verifiers.math.normalisation import normal  # noqa: E402
+from bestofn.verifiers.math.reading import read  # noqa: E402
 
 BOMBS_ALONE = """
 import resource, sys, time
 sys.path.insert(0, {root!r})
 from tests_bombs import BOMBS
-from bestofn.verifiers.math_verifier import judge
+from bestofn.verifiers.math import judge
 seconds = []
 for bomb in BOMBS:
     started = time.perf_counter()

@@ -21,7 +21,7 @@ from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.code_verifier import CodeVerifier
-from bestofn.verifiers.math_verifier import MathVerifier
+from bestofn.verifiers.math import MathVerifier
 
 MATH, CODE, AT_ONCE = 120, 240, 16
 Verify = Callable[[Query, Candidate], Awaitable[Verdict]]

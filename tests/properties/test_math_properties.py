@@ -13,13 +13,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bestofn.sandbox.workers import ProcessPool
-from bestofn.verifiers.math_verifier import final_answer, judge
-from bestofn.verifiers.math_verifier.equivalence import compare
-from bestofn.verifiers.math_verifier.nodes import Apply, Number, Symbol, latex
-from bestofn.verifiers.math_verifier.normal import normal
-from bestofn.verifiers.math_verifier.reading import read
-from bestofn.verifiers.math_verifier.rounding import agree
-from bestofn.verifiers.math_verifier.rules.terms import Terms
+from bestofn.verifiers.math import final_answer, judge
+from bestofn.verifiers.math.equivalence import compare
+from bestofn.verifiers.math.nodes import Apply, Number, Symbol, latex
+from bestofn.verifiers.math.normalisation import normal
+from bestofn.verifiers.math.reading import read
+from bestofn.verifiers.math.rules.terms import Terms, agree
 
 STRICT = Terms(rounding="strict")
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from bestofn.verifiers.math_verifier import judge_answer
-from bestofn.verifiers.math_verifier.extraction import Answer
-from bestofn.verifiers.math_verify import accepts
+from bestofn.verifiers.math import judge_answer
+from bestofn.verifiers.math.extraction import Answer
+from bestofn.verifiers.math.math_verify import accepts
 from tests.verifiers.test_math_pairs import PAIRS, TABLES, marked
 
 FILE = TABLES / "math_verify_differences.txt"

@@ -10,7 +10,7 @@ from bestofn.builders.records import Candidate, Query, Reference
 from bestofn.verifiers import get_verifier
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.choice_verifier import judge_choice
-from bestofn.verifiers.math_verifier.judge import judge
+from bestofn.verifiers.math.judge import judge
 from tests.growth import assert_linear
 
 CITIES = ("Paris", "Rome", "Oslo", "Bern")

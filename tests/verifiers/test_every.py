@@ -15,7 +15,7 @@ from bestofn.builders.records import Candidate, Outcome, Query, Reference, Verdi
 from bestofn.verifiers.by_split import BySplit, domains_of, every
 from bestofn.verifiers.constraints import ConstraintsVerifier
 from bestofn.verifiers.every import Every, combine
-from bestofn.verifiers.math_verifier import MathVerifier
+from bestofn.verifiers.math import MathVerifier
 from bestofn.verifiers.short_answer import ShortAnswerVerifier
 from bestofn.verifiers.tool_verifier import ToolVerifier
 

@@ -8,7 +8,7 @@ import pytest
 from bestofn.builders.records import Candidate, Query, Reference
 from bestofn.builders.stages.verdicts import verdict_of
 from bestofn.sandbox.workers import ProcessPool, WorkerLost
-from bestofn.verifiers.math_verifier import MathVerifier, judge
+from bestofn.verifiers.math import MathVerifier, judge
 
 BOMBS = [
     "9^9^9", "9^{9^{9}}", "9**9**9**9", "10^{10^{10}}", "2^{2^{100}}", "1000000!", "((10!)!)!", "100000!!", "(10^9)!",

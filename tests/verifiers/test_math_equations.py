@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.verifiers.math_verifier import judge
-from bestofn.verifiers.math_verifier.reading import read
-from bestofn.verifiers.math_verifier.rules.curves import coefficients, difference
+from bestofn.verifiers.math import judge
+from bestofn.verifiers.math.reading import read
+from bestofn.verifiers.math.rules.relations import coefficients, difference
 
 CONSTANT = st.integers(-9, 9)
 COEFFICIENTS = st.tuples(CONSTANT, CONSTANT, CONSTANT, CONSTANT).filter(lambda numbers: any(numbers[:3]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bestofn.verifiers.math_verifier import final_answer
+from bestofn.verifiers.math import final_answer
 from tests.growth import assert_linear
 
 CASES = [

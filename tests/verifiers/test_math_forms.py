@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.verifiers.math_verifier import judge, judge_answer
-from bestofn.verifiers.math_verifier.extraction import Answer
-from bestofn.verifiers.math_verifier.forms import Form, form
-from bestofn.verifiers.math_verifier.nodes import Apply, Number, Text
-from bestofn.verifiers.math_verifier.rules.terms import Different, Unclear, different
+from bestofn.verifiers.math import judge, judge_answer
+from bestofn.verifiers.math.extraction import Answer
+from bestofn.verifiers.math.nodes import Apply, Number, Text
+from bestofn.verifiers.math.rules.terms import Different, Form, Unclear, different, form
 
 WORDS = st.lists(
     st.sampled_from(["the", "prism", "with", "cyclic", "base", "grows", "round", "trip", "river"]), min_size=2

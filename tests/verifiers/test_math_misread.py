@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bestofn.verifiers.math_verifier import judge
-from bestofn.verifiers.math_verifier.symbolic import decide
+from bestofn.verifiers.math import judge
+from bestofn.verifiers.math.verifier import decide
 
 APPLES = "Tom has 3 times as many apples as Jerry. Together they have 48. How many does Tom have?"
 

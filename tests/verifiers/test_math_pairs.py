@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.verifiers.math_verifier import judge, judge_answer
-from bestofn.verifiers.math_verifier.extraction import Answer
+from bestofn.verifiers.math import judge, judge_answer
+from bestofn.verifiers.math.extraction import Answer
 
 TABLES = Path(__file__).parent / "tables"
 

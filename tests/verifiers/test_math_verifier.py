@@ -6,7 +6,7 @@ import pytest
 
 from bestofn.builders.records import Candidate, Query, Reference
 from bestofn.sandbox.workers import ProcessPool
-from bestofn.verifiers.math_verifier import MathVerifier, judge
+from bestofn.verifiers.math import MathVerifier, judge
 
 
 def verify(reference: Reference, text: str, **settings):

@@ -11,7 +11,7 @@ from bestofn.builders.records import Candidate, CodeTests, Query, Reference
 from bestofn.verifiers.by_split import BySplit, routed
 from bestofn.verifiers.cascade import Cascade
 from bestofn.verifiers.choice_verifier import ChoiceVerifier
-from bestofn.verifiers.math_verifier import MathVerifier
+from bestofn.verifiers.math import MathVerifier
 from bestofn.verifiers.posed_verifier import PosedVerifier
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.short_answer import ShortAnswerVerifier

@@ -4,7 +4,7 @@ import threading
 
 import pint
 
-from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.math import units
 
 
 def test_two_threads_share_one_registry(monkeypatch):

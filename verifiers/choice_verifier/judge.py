@@ -11,10 +11,10 @@ from bestofn.builders.formats.multiple_choice import gold_options, letter_list, 
 from bestofn.builders.records import Query
 from bestofn.verifiers.choice_verifier.reading import Choice
 from bestofn.verifiers.choice_verifier.statements import EXPLICIT, Statement, final_statement
-from bestofn.verifiers.math_verifier.answer import Answer
-from bestofn.verifiers.math_verifier.judge import judge_answer
-from bestofn.verifiers.math_verifier.nodes import Apply, Text, walk
-from bestofn.verifiers.math_verifier.reading import read
+from bestofn.verifiers.math.extraction import Answer
+from bestofn.verifiers.math.judge import judge_answer
+from bestofn.verifiers.math.nodes import Apply, Text, walk
+from bestofn.verifiers.math.reading import read
 
 Outcome = Literal["pass", "fail", "abstain"]
 MAX_OPTIONS = 26

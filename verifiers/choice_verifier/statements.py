@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from bestofn.builders.formats.multiple_choice import to_ascii_forms
 from bestofn.verifiers.assertion import is_asserted
 from bestofn.verifiers.choice_verifier.reading import Choice, read_choice
-from bestofn.verifiers.math_verifier.answer import Answer
-from bestofn.verifiers.math_verifier.extraction import final_answer
-from bestofn.verifiers.math_verifier.thinking import visible
+from bestofn.verifiers.math.extraction import Answer, final_answer, visible
 
 MAX_STATEMENTS = 256  # statements that are read, from the end of the text
 EXPLICIT = ("tagged", "structured", "boxed", "hashes")  # kinds of ``final_answer`` that mark the answer

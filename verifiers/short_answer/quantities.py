@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.math import units
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, form_of, plain, tokens
 
 Relation = Literal["same", "differs", "unknown"]

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bestofn.verifiers.math_verifier.words import numeral
+from bestofn.verifiers.math.words import numeral
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import time
 
 from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
-from bestofn.verifiers.math_verifier.extraction import final_answer, visible
+from bestofn.verifiers.math.extraction import final_answer, visible
 from bestofn.verifiers.short_answer.decision import decide
 from bestofn.verifiers.short_answer.finding import Finding
 from bestofn.verifiers.short_answer.questions import question

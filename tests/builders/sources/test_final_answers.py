@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
-from bestofn.verifiers.math_verifier.groups import group
+from bestofn.verifiers.math.normalisation import group
 
 BOXES = [
     (r"\boxed{42}", "42"),

@@ -18,7 +18,7 @@ from bestofn.builders.stages import verify
 from bestofn.builders.stages.verify import Verify
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.by_split import BySplit
-from bestofn.verifiers.math_verifier import MathVerifier
+from bestofn.verifiers.math import MathVerifier
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.with_refusal import WithRefusal
 

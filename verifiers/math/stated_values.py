@@ -1,0 +1,136 @@
+"""Finds the value that a sentence states: "The total trip took 6 hours", "a + b = 12 apples"."""
+
+from __future__ import annotations
+
+import re
+
+from bestofn.verifiers.math.nodes import Apply, Node, Number, Text
+from bestofn.verifiers.math.normalisation import normal
+from bestofn.verifiers.math.reading import read_normal
+
+MAX_LENGTH = 4_000
+_NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %
+_FIND = re.compile(rf"(?<![\w.^_{{-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)")
+_STATED = re.compile(
+    r"\b(?:is|it's|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?"
+    r"|spent|total(?:s|ing)?)\s+"
+    r"(?:(?:now|only|about|approximately|around|exactly|a total of|still|equal to|at|to|of|therefore|thus|also"
+    r"|then|just|left"
+    r"|left with|given by)\s+)*",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(r"(?:[(\[{]|\d:)\s*\Z")
+_CONCLUSION = re.compile(
+    r"^\s*(?:\*\*)?(?:therefore|thus|so|hence|in total|overall|finally|in conclusion|consequently)\b", re.IGNORECASE
+)
+_MATH = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z\"])|\n+")
+_PURPOSE = re.compile(r"\s+(?:for|to|from|after|with|in)\s+")
+_ASIDE = re.compile(
+    r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s*\((?:rounded|approx|about|since|or )"
+)
+
+
+def stated(text: str) -> Node | None:
+    """Return the value that a text states, or None if it states no value or several values.
+
+    The value is taken from the first of these sentences that exists:
+
+    1. the conclusion ("Therefore, …")
+    2. the last sentence, if it ends in an equation
+    3. the only sentence with a number
+    4. the first sentence, if it has a number
+    """
+    text = text[-MAX_LENGTH:]
+    sentences = [part for part in _SENTENCE.split(text) if part.strip()]
+    if not sentences:
+        return None
+    concluding = [part for part in sentences if _CONCLUSION.match(part)]
+    if concluding:
+        return _one_value(concluding[-1])
+    if len(sentences) == 1:
+        return _one_value(sentences[0])
+    value = after_equals(sentences[-1])
+    if value is not None:
+        return value
+    numbers = [part for part in sentences if _FIND.search(normal(part))]
+    if len(numbers) == 1:
+        return _one_value(numbers[0])
+    return _only_number(sentences[0]) if numbers and numbers[0] is sentences[0] else None
+
+
+def _one_value(sentence: str) -> Node | None:
+    for finder in (after_equals, _single_formula, _after_verb, _only_number):
+        node = finder(sentence)
+        if node is not None:
+            return node
+    return None
+
+
+def after_equals(text: str) -> Node | None:
+    """Return the right side of the last equation; None if there is none, or if a later sentence has a number."""
+    at = text.rfind("=")
+    if at < 0 or text[at - 1 : at] in ("!", "<", ">"):
+        return None
+    sides = re.split(r"(?<=[^\d.])\.(?:\s|$)|\.\s+(?=[A-Z])|\n", text[at + 1 :].strip() + " ")
+    if any(re.search(r"\d", side) for side in sides[1:]):
+        return None
+    return _value(sides[0])
+
+
+def _single_formula(text: str) -> Node | None:
+    """Return the formula between LaTeX delimiters if all such formulas are equal, otherwise None."""
+    formulas = {normal(next(part for part in match if part)) for match in _MATH.findall(text)}
+    if len(formulas) != 1:
+        return None
+    only = formulas.pop()
+    if not re.search(r"\d", only) and re.search(r"\d", _MATH.sub("", text)):
+        return None
+    return None if re.search(r"[a-z]{4,}", only.replace("\\", "")) and "\\" not in only else _value(only)
+
+
+def _after_verb(text: str) -> Node | None:
+    """Return the value directly after the last verb such as "is". Return None if there are more than three numbers."""
+    plain = _ASIDE.split(normal(text))[0]
+    if sum(1 for _ in _FIND.finditer(plain)) > 3:
+        return None
+    value: Node | None = None
+    for match in _STATED.finditer(plain):
+        rest = plain[match.end() :]
+        if _FIND.match(rest) or rest[:1] in ("\\", "-", "("):
+            clause = re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0]
+            value = _value(clause) or _value(_PURPOSE.split(clause)[0]) or value
+    return value
+
+
+def _only_number(text: str) -> Node | None:
+    plain = normal(text)
+    found = list(_FIND.finditer(plain))
+    if any(_IN_BRACKETS.search(plain[: match.start()]) for match in found):
+        return None  # the number is a part of an interval, a tuple or a time of day
+    formulas = [match[0].strip() for match in found]
+    if len({re.sub(r"[\s,$\\]", "", each) for each in formulas}) != 1:
+        return None
+    return _value(formulas[0])
+
+
+def listed(text: str) -> Node:
+    """Return the formulas of the last sentence with formulas, as a list: "the solutions are $x = 1$ and $x = 2$"."""
+    for sentence in reversed(_SENTENCE.split(text[-MAX_LENGTH:])):
+        formulas = [normal(next(part for part in match if part)) for match in _MATH.findall(sentence)]
+        if formulas:
+            return Apply(",", tuple(read_normal(formula) for formula in formulas[:64]))
+    return Text(text[:MAX_LENGTH])
+
+
+def mentions(reference: Node, text: str) -> bool:
+    """Return whether the reference is a number that occurs in the text."""
+    if not isinstance(reference, Number):
+        return False
+    numbers = (read_normal(match[0].strip().lstrip("\\$£€¥₤₹ ").rstrip("% ")) for match in _FIND.finditer(normal(text)))
+    return any(isinstance(node, Number) and node.value == reference.value for node in numbers)
+
+
+def _value(text: str) -> Node | None:
+    node = read_normal(normal(text))
+    return None if isinstance(node, Text) else node
