@@ -263,12 +263,12 @@ class Verdict:
 
     @property
     def metadata(self) -> JsonObject:
-        """The value of ``detail``, under the name that docs/judge.md documents."""
+        """The value of ``detail``, under the name that docs/verifiers.md documents."""
         return self.detail
 
     @property
     def execution_time(self) -> float:
-        """The value of ``seconds``, under the name that docs/judge.md documents."""
+        """The value of ``seconds``, under the name that docs/verifiers.md documents."""
         return self.seconds
 
 

@@ -230,7 +230,7 @@ def _choices(table: Table, verified: bool) -> str:
         lines.append(("provider", "pocket", EMBEDDED))
     if verified:
         lines.append(("verifier", "by_split", "chosen by the reference: math, choice, short_answer, code, tool"))
-        lines.append(("pairs", "best_vs_worst", "docs/pairs.md lists the other pairings"))
+        lines.append(("pairs", "best_vs_worst", "docs/rewards.md lists the other pairings"))
     else:
         lines.append(("reward", "heuristic", "see below"))
         lines.append(("pairs", "by_score", "pairs from the scores of the reward"))

@@ -2,7 +2,7 @@
 
 ``calibration.json`` has counts on labelled answers: ``[right decisions, all decisions]`` per kind of answers, verifier,
 outcome and rule. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` measures them again.
-``docs/accuracy.md`` describes the method.
+``docs/verifiers.md`` describes the method.
 """
 
 from __future__ import annotations

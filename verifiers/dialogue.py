@@ -1,6 +1,6 @@
 """Verifies a whole dialogue by its final state and by the outputs that the user must get.
 
-``conf/verifier/dialogue.yaml`` builds the verifier; ``docs/dialogues.md`` describes the check ``dialogue`` of a query.
+``conf/verifier/dialogue.yaml`` builds the verifier; ``docs/verifiers.md`` describes the check ``dialogue`` of a query.
 """
 
 from __future__ import annotations

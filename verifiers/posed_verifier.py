@@ -1,6 +1,6 @@
 """Verifies answers to malformed, unsolvable and vague problems. An answer that identifies the flaw passes.
 
-``conf/verifier/posed.yaml`` builds the verifier; ``docs/epistemic.md`` describes the datasets.
+``conf/verifier/posed.yaml`` builds the verifier; ``docs/personas.md`` describes the datasets.
 """
 
 from __future__ import annotations

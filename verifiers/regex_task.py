@@ -1,6 +1,6 @@
 """Verifies a regular expression that an answer gives, with texts that it must match or not match.
 
-``conf/verifier/regex.yaml`` builds the verifier; ``docs/science.md`` describes it.
+``conf/verifier/regex.yaml`` builds the verifier; ``docs/verifiers.md`` describes it.
 """
 
 from __future__ import annotations

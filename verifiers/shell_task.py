@@ -1,6 +1,6 @@
 """Verifies shell tasks: the files that a Bash script leaves behind, and its output.
 
-``conf/verifier/shell.yaml`` builds the verifier; ``docs/science.md`` describes the check ``shell`` of a query. The
+``conf/verifier/shell.yaml`` builds the verifier; ``docs/verifiers.md`` describes the check ``shell`` of a query. The
 script runs in the sandbox. The expected state never enters the sandbox, so a script cannot read and print it.
 """
 

@@ -26,7 +26,12 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "ex
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^    (bestofn .*(?:\n {5,}.*)*)", re.MULTILINE)
 INLINE = re.compile(r"`(bestofn [a-z_]+ (?:[^`…>\n]|\n(?!\n))+)`")  # with a setting or an argument
-LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+PAGE_NAME = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.(?:md|json|svg|png)(?:#[\w-]+)?")
+CODE_NAME = re.compile(r"`((?:[a-z_]+/)+[a-z_0-9]+\.(?:py|yaml))(?:: (\w+)[\w.]*)?`")
+OWN = {"docs/extending.md", "CONTRIBUTING.md", "docs/documents.md", "docs/personas.md"}  # name files of a user
 PLACEHOLDERS = {"…": "some", "RUN": "runs/x", "PATH": "some", "MODEL": "some", "FILE": "some.jsonl", "DIR": "some"}
 TRANSLATED = {"openai", "claude", "local"}  # forms of other documents, which one layer translates
 EXECUTED = "docs/extending.md"  # another test runs its lines word for word
@@ -76,7 +81,7 @@ def test_a_command_is_understood(page: str, words: list[str], tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     Path("pirate.txt").write_text("You answer like a pirate.")  # the file of docs/personas.md
     Path("runs/demo").mkdir(parents=True)
-    Path("runs/demo/rubrics.jsonl").write_text("")  # the file of docs/judge.md
+    Path("runs/demo/rubrics.jsonl").write_text("")  # the file of docs/verifiers.md
     if words[0] in TRANSLATED or words[0].startswith("-") or words[0] not in COMMANDS:
         pytest.fail(f"{words[0]} is not a command") if words[0] not in {*TRANSLATED, "completion", "--help"} else None
         return
@@ -91,7 +96,71 @@ def test_a_command_is_understood(page: str, words: list[str], tmp_path: Path, mo
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
-    assert [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link.strip()).exists()] == []
+    assert [link for link in LINK.findall(page.read_text("utf-8")) if not leads_somewhere(link, page)] == []
+
+
+def leads_somewhere(link: str, page: Path) -> bool:
+    """Return whether the file of ``link`` exists and has the heading that it names. The link is relative to ``page``."""
+    name, _, heading = link.partition("#")
+    target = page.parent / name if name else page
+    return target.exists() and (not heading or heading in anchors(target))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page, which are all different."""
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"\[(.+?)\]\(.+?\)", r"\1", title).lower()).replace(" ", "-")
+        for title in HEADING.findall(FENCED.sub("", page.read_text("utf-8")))
+    }
+
+
+def test_the_code_names_pages_that_exist() -> None:
+    kinds = {".py", ".yaml", ".toml", ".html", ".js", ".md", ".sh", ".jinja"}
+    rooms = (
+        "bestofn",
+        "builders",
+        "conf",
+        "personas",
+        "reward",
+        "sandbox",
+        "scripts",
+        "tests",
+        "verifiers",
+        "examples",
+    )
+    files = [file for room in rooms for file in (ROOT / room).rglob("*") if file.suffix in kinds and not is_link(file)]
+    named = {(file, name) for file in files for name in PAGE_NAME.findall(file.read_text("utf-8"))}
+    assert len(named) > 10
+    assert [(str(file), name) for file, name in named if not leads_somewhere(name, ROOT / "README.md")] == []
+
+
+def is_link(file: Path) -> bool:
+    """Return whether ``file`` is in a linked folder of ``bestofn``, so that it has another path too."""
+    return any(folder.is_symlink() for folder in file.parents)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """A page names files as ``folder/file.py``, or ``folder/file.py: NAME`` for a name in it."""
+    if page.relative_to(ROOT).as_posix() in OWN:
+        return
+    missing = [
+        (path, name)
+        for path, name in CODE_NAME.findall(page.read_text("utf-8"))
+        if not (ROOT / path).exists() or not re.search(rf"\b{name}\b", (ROOT / path).read_text("utf-8"))
+    ]
+    assert missing == []
+
+
+def test_the_page_of_commands_shows_every_setting() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    parts = {part.split("\n", 1)[0]: part for part in page.split("\n## ")}
+    assert [
+        (name, key)
+        for name, command in COMMANDS.items()
+        for key in command.settings
+        if f"| `{key}` |" not in parts.get(name, "")
+    ] == []
 
 
 PYTHON = [(page, text) for page in PAGES if page != ROOT / EXECUTED for text in blocks(page, "python")]
@@ -105,13 +174,11 @@ def test_python_imports_what_exists(page: Path, text: str) -> None:
 
 RUN = [  # pages whose Python blocks run, one after the other, in an empty folder with a finished run in runs/demo
     "README.md",
-    "docs/math.md",
-    "docs/multiple_choice.md",
     "docs/python.md",
     "docs/sandbox.md",
     "docs/schema.md",
-    "docs/short_answers.md",
     "docs/tools.md",
+    "docs/verifiers.md",
 ]
 NOT_RUN = ("DPOTrainer", "garden_tools")  # the first has a test below; the second would add a tool to this process
 ANSWERS = [

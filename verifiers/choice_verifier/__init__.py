@@ -1,4 +1,4 @@
-"""Verifies answers to multiple-choice questions. ``docs/multiple_choice.md`` describes it."""
+"""Verifies answers to multiple-choice questions. ``docs/verifiers.md`` describes it."""
 
 from bestofn.verifiers.choice_verifier.judge import Finding, is_multiple_choice, judge_choice
 from bestofn.verifiers.choice_verifier.verifier import ChoiceVerifier

@@ -1,6 +1,6 @@
 """The multiple-choice verifier.
 
-``conf/verifier/choice.yaml`` builds this verifier; ``docs/multiple_choice.md`` describes it.
+``conf/verifier/choice.yaml`` builds this verifier; ``docs/verifiers.md`` describes it.
 """
 
 from __future__ import annotations

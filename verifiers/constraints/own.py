@@ -1,4 +1,4 @@
-"""Checks of further constraints, for your own rows. ``docs/constraints.md`` lists the constraints.
+"""Checks of further constraints, for your own rows. ``docs/verifiers.md`` lists the constraints.
 
 ``min``, ``max`` and ``exactly`` bound a count; at least one of them must be given.
 """

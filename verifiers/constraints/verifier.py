@@ -1,6 +1,6 @@
 """The verifier of constraints.
 
-``conf/verifier/constraints.yaml`` builds this verifier; ``docs/constraints.md`` describes it.
+``conf/verifier/constraints.yaml`` builds this verifier; ``docs/verifiers.md`` describes it.
 """
 
 from __future__ import annotations

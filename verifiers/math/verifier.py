@@ -1,6 +1,6 @@
 """The math verifier. It calls ``judge_answer`` directly, and SymPy in worker processes for undecided answers.
 
-``conf/verifier/math.yaml`` builds this verifier; ``docs/math.md`` describes it.
+``conf/verifier/math.yaml`` builds this verifier; ``docs/verifiers.md`` describes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The short-answer verifier.
 
-``conf/verifier/short_answer.yaml`` builds this verifier; ``docs/short_answers.md`` describes it.
+``conf/verifier/short_answer.yaml`` builds this verifier; ``docs/verifiers.md`` describes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verifies structured answers.
 
-``conf/verifier/structured.yaml`` builds this verifier; ``docs/structured.md`` describes it.
+``conf/verifier/structured.yaml`` builds this verifier; ``docs/verifiers.md`` describes it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ CONTESTED: dict[str, Callable[[str, dict], bool]] = {
     # the official checker uses a part-of-speech tagger that takes the verb "build" for a name
     "words:start_verb": lambda text, kwargs: re.match(r"Build\b", text) is not None,
 }
-"""Kind → whether the label of an answer that breaks it is contested; docs/constraints.md gives the reasons."""
+"""Kind → whether the label of an answer that breaks it is contested; docs/verifiers.md gives the reasons."""
 
 
 def case(row: LabelledRow) -> Case:
