@@ -1,23 +1,48 @@
-"""Draws small charts as inline SVG and HTML: lines with bands, stacked bars and histograms.
+"""Draws small charts with Matplotlib as SVG: lines with bands, stacked bars and histograms.
 
-The HTML report, the page of ``bestofn analyze`` and the dataset card use them. The style sheet of the page
-sets the colours by CSS class. Curves have the classes ``series0``, ``series1`` and so on. The parts of a bar have the
-class names that the caller gives.
+The HTML report, the page of ``bestofn analyze`` and the dataset card use them. Text stays text, equal values give equal
+files, and each colour is a variable of the style sheet with the light colour as its default, so that a chart follows
+the colours of its page and also works as a file of its own.
 """
 
 from __future__ import annotations
 
-import html
-import math
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
-from bestofn.builders.report.words import explanation_of
+import numpy as np
 
-WIDTH, HEIGHT = 460, 240
-LEFT, RIGHT, TOP, BOTTOM = 46, 20, 24, 34  # margins around the plot area
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, HEIGHT = 420, 250
+ROW = 22  # height of a bar with its gap, if there are more bars than fit into HEIGHT
+FONT = 11
 MOST_X_TICKS = 9
 OUTLIERS = (0.01, 0.05)  # shares of the values that the outer bins of a histogram may take, at each end
+COLOURS = {
+    "--line": "#dfe3e8",
+    "--soft": "#5b6675",
+    "--c0": "#2f6fdb",
+    "--c1": "#ad5412",
+    "--c2": "#2e9e6b",
+    "--c3": "#8a5fb1",
+    "--c4": "#7a8494",
+    "--pass": "#23835a",
+    "--fail": "#c23a4d",
+    "--abstain": "#806a0c",
+    "--error": "#8a5fb0",
+}
+"""Variable of the style sheet -> its colour on a light page. All values are different."""
+SERIES = [COLOURS[f"--c{number}"] for number in range(5)]
+DASHES = ["-", (0, (5, 3)), (0, (1, 2)), (0, (8, 3, 1, 3)), (0, (3, 2))]
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "http://www.w3.org/1999/xlink"
 
 Point = tuple[float, float]
 
@@ -45,38 +70,75 @@ def lines(
     If ``y_range`` is None, the y axis covers the range of the points and bands. With ``doublings``, each doubling of a
     positive x has the same width. ``marks`` draws a labelled vertical line at each of its x values.
     """
-    xs = [x for curve in curves for x, _ in curve.points]
+    xs = sorted({x for curve in curves for x, _ in curve.points})
     if not xs:
         return ""
-    ys = [y for curve in curves for _, y in curve.points]
-    ys += [end for curve in curves for bounds in curve.band for end in bounds]
-    low, high = y_range or (min(ys), max(ys))
-    frame = _Frame(min(xs), max(xs), low, high, doublings and min(xs) > 0)
-    parts = [frame.axes(x_label, y_label, ticks_x=sorted(set(xs)))]
-    parts += [frame.mark(x, label, row) for row, (x, label) in enumerate((marks or {}).items())]
+    figure, axes = _figure(y_label)
+    if doublings and xs[0] > 0:
+        axes.set_xscale("log", base=2)
     for number, curve in enumerate(curves):
-        parts += _curve(curve, number, frame)
-    return _svg(parts, f"{y_label} over {x_label}") + _legend([curve.name for curve in curves])
+        colour, style = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
+        x, y = np.array(curve.points, float).reshape(-1, 2).T
+        if curve.band:
+            low, high = np.array(curve.band, float).T
+            axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+        axes.plot(x, y, color=colour, linestyle=style, linewidth=2, marker="o", markersize=4, label=curve.name)
+    ticks = _thinned(xs)
+    axes.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel(x_label)
+    if y_range:
+        axes.set_ylim(*y_range)
+    for row, (x, label) in enumerate((marks or {}).items()):
+        is_right = xs.index(x) > len(xs) / 2 if x in xs else False
+        axes.axvline(x, color=COLOURS["--soft"], linewidth=1, linestyle=(0, (3, 4)))
+        axes.annotate(
+            label,
+            (x, 0.02 + 0.08 * row),
+            (-4 if is_right else 4, 0),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            color=COLOURS["--soft"],
+            fontsize=FONT - 1,
+            in_layout=False,
+        )
+    if len(curves) > 1:
+        _legend(figure)
+    values = "; ".join(f"{one.name}: " + ", ".join(f"{x:g}: {y:.3f}" for x, y in one.points) for one in curves)
+    return _svg(figure, f"{y_label} over {x_label}", values)
 
 
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
-    """Return a chart with one horizontal bar per entry of ``bars`` (bar name -> class -> count).
+    """Return a chart with one horizontal bar per entry of ``bars`` (bar name -> class -> count); "" without bars.
 
-    Each bar is divided into segments: one per class in ``classes``, as wide as the class's share of the counts.
+    Each bar is divided into the shares of the ``classes``. The share of the first class is also written beside it.
     """
-    rows: list[str] = []
-    for name, counts in bars.items():
-        total = sum(counts.values()) or 1
-        segments = "".join(_segment(kind, counts[kind], total) for kind in classes if counts.get(kind))
-        label = f'<span class="name">{html.escape(name)}</span>'
-        rows.append(f'<div class="bar">{label}<span class="track">{segments}</span></div>')
-    keys = [f'<span class="key"><i class="cut {_text(kind)}"></i>{_text(kind)}</span>' for kind in classes]
-    return f'<div class="bars">{"".join(rows)}</div><div class="legend">{"".join(keys)}</div>'
-
-
-def histogram(values: Sequence[float], x_label: str, *, bins: int = 20, x_range: Point | None = None) -> str:
-    """Return a histogram of ``values``; "" if there are no values. See ``histograms``."""
-    return histograms({"": values}, x_label, bins=bins, x_range=x_range)
+    if not bars:
+        return ""
+    figure, axes = _figure("", max(HEIGHT, ROW * len(bars) + 60))
+    places = range(len(bars))
+    totals = np.array([sum(counts.values()) or 1 for counts in bars.values()], float)
+    left = np.zeros(len(bars))
+    for kind in classes:
+        shares = np.array([counts.get(kind, 0) for counts in bars.values()]) / totals
+        axes.barh(places, shares, min(0.75, 0.2 * len(bars)), left, color=COLOURS[f"--{kind}"], label=kind)
+        left += shares
+        if kind == classes[0]:
+            for place, share in enumerate(shares):
+                text = f"{100 * share:.1f} %"
+                axes.text(1.01, place, text, va="center", color=COLOURS["--soft"], fontsize=FONT - 1)
+    axes.set_yticks(places, [_cut(name) for name in bars])
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    axes.grid(visible=False)
+    _legend(figure)
+    values = "; ".join(
+        f"{name}: " + ", ".join(f"{counts.get(kind, 0):,.0f} {kind}" for kind in classes)
+        for name, counts in bars.items()
+    )
+    return _svg(figure, f"shares of {', '.join(classes)}", values)
 
 
 def histograms(
@@ -94,13 +156,20 @@ def histograms(
     beyond = sum(not low <= value <= high for value in everything)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    shares = [_shares(values, low, high, bins) for values in groups.values()]
-    frame = _Frame(low, high, 0, max(max(one) for one in shares) or 1)
-    parts = [frame.axes(x_label, "share", ticks_x=_ticks(low, high))]
-    parts += [_steps(one, number, frame) for number, one in enumerate(shares)]
+    figure, axes = _figure("share")
+    for number, (name, values) in enumerate(groups.items()):
+        shares = np.full(len(values), 1 / max(len(values), 1))
+        style = {"color": SERIES[number], "alpha": 0.45, "histtype": "stepfilled", "label": name}
+        axes.hist(np.clip(values, low, high), bins, range=(low, high), weights=shares, **style)
+    axes.set_xlabel(x_label)
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.locator_params(nbins=5)
+    if len(groups) > 1:
+        _legend(figure)
     note = f"{beyond:,} of {len(everything):,} values are beyond the axis and counted in the outer bins."
-    legend = _legend([name for name in groups if name])
-    return _svg(parts, f"histogram of {x_label}") + legend + (f'<p class="beyond">{note}</p>' if beyond else "")
+    chart = _svg(figure, f"histogram of {x_label}", f"{len(everything):,} values from {low:g} to {high:g}")
+    return chart + (f'<p class="beyond">{note}</p>' if beyond else "")
 
 
 def without_outliers(values: Sequence[float]) -> Point:
@@ -117,149 +186,63 @@ def without_outliers(values: Sequence[float]) -> Point:
     return low, high
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The plot area, which converts values to positions in the drawing.
+def _figure(y_label: str, height: int = HEIGHT) -> tuple[Figure, Axes]:
+    """Return an empty figure with horizontal grid lines and without a frame. One unit of the SVG is one pixel."""
+    from matplotlib.figure import Figure
 
-    With ``doublings``, each doubling of x has the same width.
-    """
-
-    x_low: float
-    x_high: float
-    y_low: float
-    y_high: float
-    doublings: bool = False
-
-    def at(self, x: float, y: float) -> Point:
-        """Return the position (left, top) of the value (x, y) in the drawing."""
-        x, low, high = map(math.log2, (x, self.x_low, self.x_high)) if self.doublings else (x, self.x_low, self.x_high)
-        across = (x - low) / ((high - low) or 1)
-        up = (y - self.y_low) / ((self.y_high - self.y_low) or 1)
-        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
-
-    def axes(self, x_label: str, y_label: str, ticks_x: Sequence[float]) -> str:
-        """Return the SVG of the grid lines, the tick labels and the axis labels."""
-        rows = [self._y_tick(value) for value in _ticks(self.y_low, self.y_high)]
-        columns = [self._x_tick(value) for value in _thinned(ticks_x)]
-        middle = (LEFT + WIDTH - RIGHT) / 2
-        labels = (
-            f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{_explained(x_label)}</text>'
-            f'<text class="axis" x="{LEFT}" y="{TOP - 10}" text-anchor="start">{_explained(y_label)}</text>'
-        )
-        return "".join([*rows, *columns, labels])
-
-    def mark(self, x: float, label: str, row: int) -> str:
-        """Return the SVG of a vertical line at ``x`` with its label.
-
-        ``row`` is the height of the label in lines of text: row 0 is directly above the x axis.
-        """
-        left, _ = self.at(x, self.y_low)
-        anchor, shift = ("end", -4) if left > (LEFT + WIDTH) / 2 else ("start", 4)
-        top = HEIGHT - BOTTOM - 6 - 13 * row
-        return (
-            f'<line class="mark" x1="{left:.1f}" x2="{left:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-            f'<text class="axis" x="{left + shift:.1f}" y="{top}" text-anchor="{anchor}">{_text(label)}</text>'
-        )
-
-    def _y_tick(self, value: float) -> str:
-        _, y = self.at(self.x_low, value)
-        return (
-            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>'
-        )
-
-    def _x_tick(self, value: float) -> str:
-        x, _ = self.at(value, self.y_low)
-        y = HEIGHT - BOTTOM + 16
-        return f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{_short(value)}</text>'
+    soft = COLOURS["--soft"]
+    figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(y_label, loc="left", fontsize=FONT, color=soft)
+    axes.tick_params(colors=soft, labelsize=FONT, length=0, pad=6)
+    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.xaxis.label.set(color=soft, fontsize=FONT)
+    axes.spines[:].set_visible(False)
+    axes.set_axisbelow(True)
+    axes.grid(axis="y", color=COLOURS["--line"], linewidth=1)
+    return figure, axes
 
 
-def _curve(curve: Line, number: int, frame: _Frame) -> list[str]:
-    """Return the SVG of the band, the line and the dots of one curve."""
-    parts: list[str] = []
-    if curve.band:
-        upper = [frame.at(x, high) for (x, _), (_, high) in zip(curve.points, curve.band, strict=True)]
-        lower = [frame.at(x, low) for (x, _), (low, _) in zip(curve.points, curve.band, strict=True)]
-        parts.append(f'<polygon class="band series{number}" points="{_path([*upper, *reversed(lower)])}"/>')
-    spots = [frame.at(*point) for point in curve.points]
-    parts.append(f'<polyline class="line series{number}" points="{_path(spots)}"/>')
-    for (x, y), (left, top) in zip(curve.points, spots, strict=True):
-        title = f"<title>{_text(curve.name)}: {x:g} → {y:.3f}</title>"
-        parts.append(f'<circle class="dot series{number}" cx="{left:.1f}" cy="{top:.1f}" r="3">{title}</circle>')
-    return parts
+def _legend(figure: Figure) -> None:
+    names = [str(one) for one in figure.axes[0].get_legend_handles_labels()[1]]
+    columns = max(1, min(len(names), 60 // (max(map(len, names)) + 8)))
+    figure.legend(loc="outside lower left", ncols=columns, frameon=False, fontsize=FONT, labelcolor=COLOURS["--soft"])
 
 
-def _segment(kind: str, count: float, total: float) -> str:
-    name, share = _text(kind), 100 * count / total
-    return f'<span class="cut {name}" style="width:{share:.2f}%" title="{name}: {count:,.0f} ({share:.1f} %)"></span>'
+def _svg(figure: Figure, title: str, description: str) -> str:
+    """Return the figure as an SVG element with ``title`` and ``description`` for screen readers."""
+    import matplotlib
 
-
-def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
-    """Return the share of the values in each bin; the outer bins include all values beyond them."""
-    width = (high - low) / bins
-    counts = [0] * bins
-    for value in values:
-        counts[min(max(int((value - low) / width), 0), bins - 1)] += 1
-    return [count / max(len(values), 1) for count in counts]
-
-
-def _steps(shares: Sequence[float], number: int, frame: _Frame) -> str:
-    """Return the SVG outline of one histogram."""
-    width = (frame.x_high - frame.x_low) / len(shares)
-    start, floor = frame.at(frame.x_low, 0)
-    corners = [(start, floor)]
-    for index, share in enumerate(shares):
-        left, top = frame.at(frame.x_low + index * width, share)
-        right, _ = frame.at(frame.x_low + (index + 1) * width, share)
-        corners += [(left, top), (right, top)]
-    corners.append((corners[-1][0], floor))
-    return f'<polygon class="area series{number}" points="{_path(corners)}"/>'
-
-
-def _path(points: Sequence[Point]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    output = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title + description}):
+        figure.savefig(output, format="svg", transparent=True, metadata={"Date": None})
+    ElementTree.register_namespace("", SVG)
+    ElementTree.register_namespace("xlink", XLINK)
+    root = ElementTree.fromstring(output.getvalue())
+    for parent in [root, *root.iter(f"{{{SVG}}}defs")]:
+        for name in ("metadata", "style"):  # the style of the library would apply to the whole page
+            for child in parent.findall(f"{{{SVG}}}{name}"):
+                parent.remove(child)
+    for group in root.iter(f"{{{SVG}}}g"):
+        group.attrib.pop("id", None)  # the same in every chart
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("role", "img")
+    for place, (name, text) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(f"{{{SVG}}}{name}")
+        element.text = text
+        root.insert(place, element)
+    text = re.sub(r">\s+<", "><", ElementTree.tostring(root, encoding="unicode"))
+    for variable, colour in COLOURS.items():
+        text = text.replace(colour, f"var({variable}, {colour})")
+    return text
 
 
 def _thinned(ticks: Sequence[float]) -> Sequence[float]:
     """Return at most ``MOST_X_TICKS`` evenly spaced ticks, including the first and the last."""
-    if len(ticks) <= MOST_X_TICKS:
-        return ticks
-    last = MOST_X_TICKS - 1
-    return [ticks[round(i * (len(ticks) - 1) / last)] for i in range(MOST_X_TICKS)]
+    last = min(len(ticks), MOST_X_TICKS) - 1
+    return [ticks[round(i * (len(ticks) - 1) / max(last, 1))] for i in range(last + 1)]
 
 
-def _ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return about ``count`` round numbers between ``low`` and ``high``."""
-    if high <= low:
-        return [low]
-    raw = (high - low) / count
-    power = 10 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [round(index * step, 10) for index in range(first, last + 1)]
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _explained(label: str) -> str:
-    """Return the escaped ``label`` of an axis, with its explanation if the glossary has one."""
-    explanation = explanation_of(label)
-    return (f"<title>{_text(explanation)}</title>" if explanation else "") + _text(label)
-
-
-def _text(text: str) -> str:
-    return html.escape(text)
-
-
-def _svg(parts: Sequence[str], label: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(label)}">{"".join(parts)}</svg>'
-
-
-def _legend(names: Sequence[str]) -> str:
-    keys = [
-        f'<span class="key"><i class="series{number}"></i>{_text(name)}</span>' for number, name in enumerate(names)
-    ]
-    return f'<div class="legend">{"".join(keys)}</div>' if len(names) > 1 else ""
+def _cut(name: str, most: int = 24) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

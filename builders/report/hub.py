@@ -23,9 +23,9 @@ from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
 from bestofn.builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.redaction.secrets import redacted
-from bestofn.builders.report import card_plots
 from bestofn.builders.report.hub_card import MORE_PAIRS, VIEWS, CardTexts, card, yaml_text
 from bestofn.builders.report.more_pairings import check_pairings, write_pairings
+from bestofn.builders.report.run_charts import PLOTS, write_plots
 from bestofn.builders.report.secret_search import OWN, leaks_in
 from bestofn.builders.run import manifest
 from bestofn.builders.tables.checksums import check_tables
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SHOWN_LEAKS = 10  # places with credentials that an error message lists
-OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # in these folders, a push deletes files that the run does not have
+OWNED_FOLDERS = (*VIEWS, PLOTS)  # in these folders, a push deletes files that the run does not have
 
 
 LICENSES = frozenset(
@@ -199,7 +199,7 @@ def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     manifest.write(folder, described)
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
     figures = to_json(measured)
-    plots = card_plots.write(folder, figures)
+    plots = write_plots(folder, figures)
     text = card(files, described, figures, plots, CardTexts(hub.repo, hub.title, hub.license, hub.language))
     manifest.write_text(folder / "README.md", text)
     _check_credentials(folder, checks)

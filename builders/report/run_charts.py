@@ -1,14 +1,19 @@
-"""Draws the charts of one run for the HTML report."""
+"""Draws the charts of one run for the HTML report, and the plots of the dataset card as SVG files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+from bestofn.builders.analysis.figures_json import RunJson
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.report import charts
+from bestofn.builders.run import manifest
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.estimators import CurvePoint
 
+PLOTS = "plots"  # the folder of the plots beside a dataset card
 SHOWN_INDICES = 32
 MOST_BINS = 20
 
@@ -66,7 +71,7 @@ def _line(name: str, points: list[CurvePoint]) -> charts.Line:
 def _pass_rates(figures: RunFigures) -> str:
     rates = list(figures.pass_rates().elements())
     bins = min(MOST_BINS, max(figures.by_index, default=0) + 1)
-    return charts.histogram(rates, "share of passing candidates per query", bins=bins, x_range=(0.0, 1.0))
+    return charts.histograms({"": rates}, "share of passing candidates per query", bins=bins, x_range=(0.0, 1.0))
 
 
 def _pairs(figures: RunFigures) -> list[tuple[str, str]]:
@@ -77,6 +82,51 @@ def _pairs(figures: RunFigures) -> list[tuple[str, str]]:
     }
     margins = [pair.margin for pair in pairs if pair.margin is not None]
     return [
-        ("margin of the pairs", charts.histogram(margins, "score of chosen − score of rejected")),
+        ("margin of the pairs", charts.histograms({"": margins}, "score of chosen − score of rejected")),
         ("length of chosen and rejected", charts.histograms(lengths, "characters")),
     ]
+
+
+class Plot(NamedTuple):
+    """One plot: its file name without extension, its description (``about``) and its SVG text."""
+
+    name: str
+    about: str
+    svg: str
+
+
+def write_plots(folder: Path, figures: RunJson) -> dict[str, str]:
+    """Write the plots of a run below ``folder``. Returns a dict from the path of each plot to its description."""
+    written: dict[str, str] = {}
+    for plot in plots_of_card(figures):
+        path = f"{PLOTS}/{plot.name}.svg"
+        manifest.write_text(folder / path, plot.svg)
+        written[path] = plot.about
+    return written
+
+
+def plots_of_card(figures: RunJson) -> list[Plot]:
+    """Return the plots of pass@k and of the share of verified candidates by candidate index.
+
+    A plot with fewer than two points is left out.
+    """
+    drawn: list[Plot] = []
+    curve = figures["pass_at"]
+    shares = [(float(index), row["rate"]) for index, row in figures["by_index"].items() if row["rate"] is not None]
+    if len(curve) > 1:
+        points = [(float(point["k"]), point["mean"]) for point in curve]
+        line = charts.Line("pass@k", points, [(point["low"], point["high"]) for point in curve])
+        drawn.append(
+            Plot("pass_at_k", "pass@k with its 95 % interval", standalone(line, "k", "pass@k", doublings=True))
+        )
+    if len(shares) > 1:
+        line = charts.Line("verified", shares)
+        svg = standalone(line, "candidate index", "share verified")
+        drawn.append(Plot("by_index", "verified share by candidate index", svg))
+    return drawn
+
+
+def standalone(line: charts.Line, x_label: str, y_label: str, *, doublings: bool = False) -> str:
+    """Return a plot of ``line`` as the text of an SVG file with a white background."""
+    svg = charts.lines([line], x_label, y_label, y_range=(0.0, 1.0), doublings=doublings)
+    return svg.replace(">", ' style="background: #fff">', 1) + "\n"

@@ -211,7 +211,7 @@ def test_opens_at_its_top_and_colours_code_alone(browser: Browser, tmp_path: Pat
     assert (
         browser.run("getComputedStyle(document.querySelector('pre.code span')).backgroundColor") == "rgba(0, 0, 0, 0)"
     )
-    assert browser.run("document.querySelector('svg .series0') !== null")
+    assert browser.run("getComputedStyle(document.querySelector('svg use')).fill !== 'rgb(0, 0, 0)'")
     assert browser.errors == []
 
 

@@ -176,7 +176,7 @@ def test_the_folder_alone(run: Path) -> None:
         assert f"(plots/{name}.svg)" in text
         drawing = ElementTree.parse(folder / "plots" / f"{name}.svg").getroot()
         assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
-        assert len(drawing.findall("{*}circle")) >= 3
+        assert len(drawing.findall(".//{*}use")) >= 3
     assert "train + " in text
     assert json.loads((folder / "manifest.json").read_text())["state"] == "complete"
 

@@ -25,7 +25,7 @@ def marked(code: str, language: str) -> list[tuple[str, str]]:
 @settings(max_examples=50)
 @given(
     st.one_of(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.text(max_size=60)),
-    st.sampled_from(["python", "js", "cpp", "java", "rust", "go", "bash", "SQL", "json", "", "brainfuck"]),
+    st.sampled_from(["python", "js", "cpp", "java", "rust", "go", "bash", "SQL", "json", "", "console", "brainfuck"]),
 )
 def test_only_colours_are_added(code: str, language: str) -> None:
     shown = coloured(code, language)
@@ -41,8 +41,16 @@ def test_only_colours_are_added(code: str, language: str) -> None:
     [
         ("python", "def f():  # it's\n  '''a\nb'''", [("k", "def"), ("c", "# it's"), ("s", "'''a\nb'''")]),
         ("js", "const s = `a\n#b`; // '", [("k", "const"), ("s", "`a\n#b`"), ("c", "// '")]),
-        ("rust", "fn f<'a>(x: &'a u8) { '<'; \"it's\" }", [("k", "fn"), ("s", "'<'"), ("s", '"it\'s"')]),
-        ("bash", 'echo "$#" # 1', [("s", '"$#"'), ("c", "# 1")]),
+        (
+            "rust",
+            "fn f<'a>(x: &'a u8) { '<'; \"it's\" }",
+            [("k", "fn"), ("k", "&"), ("k", "u8"), ("s", "'<'"), ("s", '"it\'s"')],
+        ),
+        (
+            "bash",
+            "if true; then echo 'a'; fi # 1\n",
+            [("k", "if"), ("k", "then"), ("s", "'a'"), ("k", "fi"), ("c", "# 1")],
+        ),
         ("sql", "SELECT 'a' -- x", [("k", "SELECT"), ("s", "'a'"), ("c", "-- x")]),
         ("json", '{"a": [true, 1.5]}', [("s", '"a"'), ("k", "true"), ("n", "1.5")]),
         ("c", '"never closed\nint', [("s", '"never closed'), ("k", "int")]),
@@ -52,3 +60,8 @@ def test_only_colours_are_added(code: str, language: str) -> None:
 )
 def test_tokens(language: str, code: str, expected: list[tuple[str, str]]) -> None:
     assert marked(code, language) == expected
+
+
+def test_long_code_has_no_colours() -> None:
+    """A lexer can need quadratic time: Java with "a a a …" takes seconds for 20,000 characters."""
+    assert coloured("int x;\n" * 10_000, "java") == f'<pre class="code">{("int x;" + chr(10)) * 9_999}int x;</pre>'
