@@ -1,7 +1,7 @@
 """Measures the quality of a judge against labels: accuracy, biases and calibration. All functions are pure.
 
-``bestofn benchmark accuracy kinds=judge`` uses this module, and users can call it (docs/measurements.md). A pairwise judge
-compares each pair in both orders. Its verdict counts only if both orders agree (JudgeBench, arXiv:2410.12784);
+``bestofn benchmark accuracy kinds=judge`` uses this module, and users can call it (docs/measurements.md). A pairwise
+judge compares each pair in both orders. Its verdict counts only if both orders agree (JudgeBench, arXiv:2410.12784);
 otherwise it is a tie. The position bias measures how often the judge prefers an answer because of its position.
 """
 
