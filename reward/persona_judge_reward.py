@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Persona, Query, Score, Verdict
-from bestofn.verifiers.judge_persona import PersonaJudge
+from bestofn.verifiers.judge.persona import PersonaJudge
 
 
 class PersonaJudgeReward:
-    """Scores an answer with the grade of ``verifiers.judge_persona``, scaled from 0…5 to 0…1.
+    """Scores an answer with the grade of ``verifiers.judge.persona``, scaled from 0…5 to 0…1.
 
     ``parts["persona"]`` contains the grade, its confidence, the judge's reasoning and the judge's model. Its field
     ``heard`` is true if the grade is at least ``min_score``. These values become the columns ``persona_*`` of the

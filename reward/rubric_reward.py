@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from bestofn.builders.formats.missing_scores import inapplicable
 from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
-from bestofn.verifiers.rubric_grading import RubricGrader
-from bestofn.verifiers.rubric_verifier import detail_of
+from bestofn.verifiers.judge.rubric import RubricGrader, detail_of
 
 NO_RUBRIC = "the query has no rubric; set dataset.columns.rubric, reward.file or reward.criteria"
 

@@ -19,7 +19,7 @@ from bestofn.scripts.catalogue import RUBRICS
 
 if TYPE_CHECKING:
     from bestofn.builders.records import Candidate, Judged, Query
-    from bestofn.verifiers.rubric_generation import GeneratedRubric, RubricMaker
+    from bestofn.verifiers.judge.rubric_generation import GeneratedRubric, RubricMaker
 
 AT_ONCE = 16  # queries in flight
 
@@ -38,7 +38,7 @@ def rubrics(arguments: Arguments) -> str:
     from bestofn.builders.run.manifest import write_text
     from bestofn.builders.tables.shards import nested, parts_of
     from bestofn.scripts.run_objects import opened_objects, sampler_of
-    from bestofn.verifiers.rubric_generation import RubricMaker
+    from bestofn.verifiers.judge.rubric_generation import RubricMaker
 
     if not any(word.partition("=")[0] == "provider" for word in arguments.overrides):
         raise ConfigError("provider=… is missing. Name the model that writes the rubrics, for example provider=openai.")
@@ -102,7 +102,7 @@ def sides(judged: Sequence[Judged]) -> tuple[list[Candidate], list[Candidate]]:
 async def _generated(tasks: Sequence[Task], maker: RubricMaker) -> list[GeneratedRubric]:
     import asyncio
 
-    from bestofn.verifiers.rubric_generation import generate_rubric
+    from bestofn.verifiers.judge.rubric_generation import generate_rubric
 
     free = asyncio.Semaphore(AT_ONCE)
 

@@ -129,7 +129,7 @@ async def _judged(
     from bestofn.builders.sampling.cost import Ledger
     from bestofn.builders.sampling.journal import Journal
     from bestofn.builders.sampling.sampler import sampler
-    from bestofn.verifiers.judge_persona import PersonaJudge
+    from bestofn.verifiers.judge.persona import PersonaJudge
 
     service = ObjectBuilder().build(compose([*words, "sandbox=none"], config_dirs=config_dirs)["provider"], "provider")
     journal = Journal(journal_file)

@@ -8,12 +8,10 @@ from dataclasses import replace
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import PlannedCalls, Verifier, in_worker, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Query, Share, Verdict
-from bestofn.verifiers.choice_verifier import is_multiple_choice
-from bestofn.verifiers.domains import domain_of_reference, domain_of_split
+from bestofn.verifiers.choice import is_multiple_choice
+from bestofn.verifiers.domains import domain_of_reference, domain_of_split, has_text, is_looked_up
 from bestofn.verifiers.every import SETTINGS, Every
-from bestofn.verifiers.reference_form import has_text, is_looked_up
-from bestofn.verifiers.refusal_classifier import RefusalClassifier
-from bestofn.verifiers.with_refusal import WithRefusal
+from bestofn.verifiers.refusal.classifier import RefusalClassifier, WithRefusal
 
 CHAT = frozenset({"chat", "conversation", "dialogue"})
 """Splits whose queries are never judged as mathematics."""

@@ -2,7 +2,7 @@
 
 ``bestofn voice`` prints the report. The strength is the number of matches of the persona's markers, which are regular
 expressions. A leak is a marker in code, a formula or a boxed result, where the persona must not appear. The
-module ``verifiers.judge_persona`` uses a judge model instead of markers.
+module ``verifiers.judge.persona`` uses a judge model instead of markers.
 """
 
 from __future__ import annotations

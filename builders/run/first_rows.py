@@ -17,7 +17,7 @@ from bestofn.builders.pairing.basis import VERIFIED, Basis
 from bestofn.builders.protocols import ReportsColumns, ReportsSkipped, Reward, Source, Verifier, verified_by
 from bestofn.builders.records import Query, Reference
 from bestofn.builders.stages.generate import Generate
-from bestofn.verifiers.judge_verifier import reference_text
+from bestofn.verifiers.judge.verifier import reference_text
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 Each verified pair gives two rows, one per order. The prompt is the request of a pairwise judge. The completion is the
 right reply: the verdict of the verifier, with its explanations as reasons. Requests and replies have the format of
-``verifiers.judge_pairwise``, so the trained model can be its judge.
+``verifiers.judge.pairwise``, so the trained model can be its judge.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ComparisonRecord:
 
 
 def _prompt(one: ComparisonRecord) -> list[Message]:
-    from bestofn.verifiers.judge_prompts import SYSTEM, prompt
+    from bestofn.verifiers.judge.prompts import SYSTEM, prompt
 
     question = conversation_text(query_from_row(one.query.row))
     answers = [candidate_text(side.candidate, MOST_JUDGED) for side in (one.first, one.second)]

@@ -39,7 +39,7 @@ print(f"{{len(BOMBS)}} bombs, all undecided: slowest {{max(seconds) * 1e3:.1f}} 
 
 
 def main() -> None:
-    pairs = list(load(ROOT / "tests" / "verifiers" / "test_math_pairs.py").PAIRS)
+    pairs = list(load(ROOT / "tests" / "verifiers" / "math" / "test_pairs.py").PAIRS)
     texts = [(kind, reference, f"So the answer is \\boxed{{{answer}}}.") for kind, reference, answer, _ in pairs]
     judge("1 km", r"\boxed{1000\ \text{m}}")  # imports pint
     ours, theirs = {}, []
@@ -62,7 +62,7 @@ def main() -> None:
 def bombs() -> None:
     source = BOMBS_ALONE.format(root=str(ROOT)).replace(
         "from tests_bombs import BOMBS",
-        f"import importlib.util as u; s = u.spec_from_file_location('b', {str(ROOT / 'tests/verifiers/test_math_bombs.py')!r}); "
+        f"import importlib.util as u; s = u.spec_from_file_location('b', {str(ROOT / 'tests/verifiers/math/test_bombs.py')!r}); "
         "m = u.module_from_spec(s); s.loader.exec_module(m); BOMBS = m.BOMBS",
     )
     print(subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout.strip())

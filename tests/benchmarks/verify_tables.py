@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bestofn.builders.api.datasets import PART_ROWS, finished_parts
-from tests.verifiers.test_math_pairs import PAIRS
+from tests.verifiers.math.test_pairs import PAIRS
 
 BATCH = 10_000
 MEASURED = """

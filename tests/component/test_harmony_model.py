@@ -21,7 +21,7 @@ from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.stages.rollout import rollout
 from bestofn.sandbox.tools.catalogue import CATALOGUE
 from bestofn.sandbox.tools.mock_tools import MockTools
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 from tests.served import MODEL, running
 from tests.tiny_models import llama_config, tokenizer
 

@@ -20,8 +20,8 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.reward.pairwise_reward import PairwiseReward
-from bestofn.verifiers.judge_pairwise import PairwiseJudge, Preference
-from bestofn.verifiers.judge_verifier import Judge
+from bestofn.verifiers.judge.pairwise import PairwiseJudge, Preference
+from bestofn.verifiers.judge.verifier import Judge
 from tests.wire_server import Answer, Sent, WireServer
 
 RIGHT = json.dumps({"reasoning": "", "equivalent": True, "confidence": 0.9})

@@ -28,7 +28,7 @@ from bestofn.builders.stages.rollout import RolloutLimits, rollout
 from bestofn.sandbox.tools.catalogue import CATALOGUE
 from bestofn.sandbox.tools.mock_tools import MockTools
 from bestofn.sandbox.tools.replay import final_state
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 from tests.wire_server import Answer, Sent, WireServer
 
 Call = tuple[str, Mapping[str, Any] | str]

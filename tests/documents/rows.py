@@ -134,13 +134,13 @@ VER_3 the gate of the judge
   verifiers/test_cascade.py: the_judge_is_asked_only_below_the_gate, the_documents_policy_by_split, a_gate_outside_zero_to_one_is_refused
 VER_4 abstain
   verifiers/test_code_verifier.py: without_tests_nobody_is_judged
-  verifiers/test_math_verifier.py: without_a_reference_it_abstains
+  verifiers/math/test_verifier.py: without_a_reference_it_abstains
 VER_5 time limit of one verification
   sandbox/test_workers.py: a_call_past_its_time_is_killed_and_the_next_one_works
-  verifiers/test_math_bombs.py: a_bomb_is_left_undecided_at_once
+  verifiers/math/test_bombs.py: a_bomb_is_left_undecided_at_once
 VER_6 accuracy on labelled sets
-  verifiers/test_math_pairs.py: the_table_is_as_large_as_promised_and_accuracy_holds
-  verifiers/test_tool_verifier.py: the_labelled_set_has_200_pairs
+  verifiers/math/test_pairs.py: the_table_is_as_large_as_promised_and_accuracy_holds
+  verifiers/tools/test_verifier.py: the_labelled_set_has_200_pairs
 VER_7 audit of verdicts
   builders/analysis/test_audit.py: rates_hold_for_all_verdicts_although_queries_differ_in_size
   scripts/test_audit.py: without_a_second_opinion_the_sample_and_the_page_are_written, the_methods_of_verdicts_and_the_use_of_the_judge_are_shown, a_judge_is_asked_once_per_answer_and_its_disagreements_are_listed
@@ -148,18 +148,18 @@ VER_8 verify answers that exist
   builders/api/test_datasets.py: the_command_verifies_json_lines_in_place, the_command_writes_a_copy_of_parquet, a_dataset_of_the_hub_is_verified
   builders/stages/test_generate.py: recorded_answers_become_candidates
 MATH_1 the final answer of a text
-  verifiers/test_math_extraction.py: final_answer
+  verifiers/math/test_extraction.py: final_answer
 MATH_2 equal and different answers
-  verifiers/test_math_pairs.py: pair, whole_text, the_table_is_as_large_as_promised_and_accuracy_holds, the_differences_to_math_verify_are_kept
+  verifiers/math/test_pairs.py: pair, whole_text, the_table_is_as_large_as_promised_and_accuracy_holds, the_differences_to_math_verify_are_kept
 MATH_3 units
-  verifiers/test_math_verifier.py: a_missing_unit_follows_the_policy
+  verifiers/math/test_verifier.py: a_missing_unit_follows_the_policy
 MATH_4 numeric tolerance
   properties/test_math_properties.py: integers_are_exact, a_rounded_reference_is_met_by_what_rounds_to_it
 MATH_5 nothing of an answer is executed
-  verifiers/test_math_bombs.py: nothing_in_an_answer_is_executed
+  verifiers/math/test_bombs.py: nothing_in_an_answer_is_executed
 MATH_6 texts and choices
-  verifiers/test_choice_verifier.py: an_answer_names_its_option
-  verifiers/test_math_forms.py: words_never_fail, texts_and_choices_ignore_the_case
+  verifiers/choice/test_verifier.py: an_answer_names_its_option
+  verifiers/math/test_forms.py: words_never_fail, texts_and_choices_ignore_the_case
 CODE_1 the program in an answer
   verifiers/test_code_extraction.py: the_program_is_found, any_text_is_read, a_block_that_feeds_the_program_is_no_program, imports_and_constants_of_another_block_are_kept, fences_open_and_close_inside_a_line, a_module_becomes_a_script, types_are_removed_and_the_program_is_marked, plain_javascript_is_not_typescript, another_program_after_the_program_is_a_guess, drafts_in_thinking_that_never_ends_are_no_answer
 CODE_2 syntax errors start no sandbox
@@ -196,24 +196,24 @@ TOOL_5 the tool loop
 TOOL_6 forms of declarations and calls
   builders/formats/test_tool_calls.py: declarations_round_trip, calls_round_trip
 TOOL_7 expected calls
-  verifiers/test_tool_verifier.py: order, lenient_types, values
+  verifiers/tools/test_verifier.py: order, lenient_types, values
 TOOL_8 final states
   sandbox/test_worlds.py: task
 TOOL_9 the judge of tool calls
-  verifiers/test_judge_verifier.py: the_reference_can_be_hidden_and_the_prompt_follows
+  verifiers/judge/test_verifier.py: the_reference_can_be_hidden_and_the_prompt_follows
 TOOL_10 a retry after a capability refusal
   builders/stages/test_rollout.py: a_capability_refusal_after_invented_results_is_retried_with_a_model
   builders/tables/test_views.py: a_retry_is_recorded, the_dialogue_that_was_run_again_is_a_row_that_no_figure_counts
 TOOL_11 traces for training
   component/test_tool_dialogues.py: every_trace_tokenises_as_trl_does_it
 JDG_1 the judge with a reference
-  verifiers/test_judge_verifier.py: replies_of_every_form, what_is_asked
+  verifiers/judge/test_verifier.py: replies_of_every_form, what_is_asked
 JDG_2 the model of the judge
   verifiers/test_cascade.py: without_a_first_verifier_the_second_decides
 JDG_3 when the judge counts
   verifiers/test_cascade.py: a_second_opinion_that_does_not_count_leaves_the_first
 JDG_4 replies are cached
-  verifiers/test_judge_verifier.py: texts_that_join_alike_are_different_requests
+  verifiers/judge/test_verifier.py: texts_that_join_alike_are_different_requests
 JDG_5 rubrics, pairs and lists
   builders/analysis/test_judge_report.py: always_the_first_is_all_ties_and_full_position_bias, a_fair_judge_is_right_and_fair
   reward/test_judges.py: a_fair_judge_orders_the_siblings
@@ -221,15 +221,15 @@ JDG_6 bias and calibration of judges
   builders/analysis/test_judge_report.py: a_length_biased_pointwise_judge_is_found, calibration_by_hand, a_judge_that_prefers_its_own_answers_is_found
   scripts/test_audit.py: the_judge_of_a_run_is_measured_against_the_marks_of_a_person
 JDG_7 planted verdicts
-  verifiers/test_judge_verifier.py: a_verdict_planted_in_the_candidate_is_never_taken, the_candidate_cannot_close_its_fence
+  verifiers/judge/test_verifier.py: a_verdict_planted_in_the_candidate_is_never_taken, the_candidate_cannot_close_its_fence
 JDG_8 a conclusive verdict stays
   verifiers/test_cascade.py: an_opposing_judge_changes_no_conclusive_verdict
 REF_1 refusals by patterns
-  verifiers/test_refusals.py: the_labelled_set, what_is_no_refusal, kinds
+  verifiers/refusal/test_refusals.py: the_labelled_set, what_is_no_refusal, kinds
 REF_2 personas are no refusals
   personas/test_personas.py: the_voice_is_no_refusal_and_a_refusal_in_the_voice_is
 REF_3 a model where patterns are unsure
-  verifiers/test_refusals.py: a_model_is_asked_only_where_the_patterns_are_unsure
+  verifiers/refusal/test_refusals.py: a_model_is_asked_only_where_the_patterns_are_unsure
 REF_4 refusals and pairs
   builders/pairing/test_rules.py: content_is_required_and_a_right_refusal_is_teachable
 REF_5 refusals of verified answers are noted
@@ -262,7 +262,7 @@ RWD_9 ensembles
 RWD_10 refinement
   builders/stages/test_refine.py: without_verdicts_the_score_decides_and_a_round_without_gain_is_the_last
 RWD_11 generated rubrics
-  verifiers/test_rubric_generation.py: the_planted_criterion_is_found_in_the_second_round
+  verifiers/judge/test_rubric_generation.py: the_planted_criterion_is_found_in_the_second_round
 RWD_12 benchmarks of rewards
   reward/test_benchmark_scores.py: ties_by_hand, every_shape_is_read_and_a_reward_of_brevity_wins, the_overall_scores_by_hand
 RWD_13 conflicts of preferences
@@ -296,7 +296,7 @@ PER_2 the persona is sent and not stored
 PER_3 markers
   personas/test_personas.py: markers_count_in_prose_and_leak_in_code, contractions_are_counted
 PER_4 the judge of the voice
-  verifiers/test_judge_persona.py: the_gate, what_cannot_be_read_is_no_score, the_reward_fills_the_columns_of_the_persona
+  verifiers/judge/test_persona.py: the_gate, what_cannot_be_read_is_no_score, the_reward_fills_the_columns_of_the_persona
 PER_5 diversity and cost in accuracy
   builders/statistics/test_diversity.py: copies_are_one_text, vendi_of_two_half_alike
   personas/test_personas.py: the_report

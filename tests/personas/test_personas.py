@@ -12,7 +12,7 @@ from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Persona
 from bestofn.personas.loader import LONGEST, load, names
-from bestofn.verifiers.refusal_patterns import classify
+from bestofn.verifiers.refusal.patterns import classify
 
 SHIPPED = ["data", "data_flexible", "johnny5_flexible", "marvin", "marvin_flexible"]
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bestofn.builders.formats.linear_regex import PatternError, find_all
 from bestofn.sandbox.tools.tool_matching import nearest
-from bestofn.verifiers.tool_matching import match
-from bestofn.verifiers.tool_schema import MadeCall
-from bestofn.verifiers.tool_values import contains_fact, equal_values, normalised
+from bestofn.verifiers.tools.declarations import MadeCall
+from bestofn.verifiers.tools.matching import match
+from bestofn.verifiers.tools.values import contains_fact, equal_values, normalised
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 VALUES = st.recursive(

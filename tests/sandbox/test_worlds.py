@@ -10,7 +10,7 @@ import pytest
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Candidate, Query, Reference
 from bestofn.sandbox.tools.replay import final_state
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 
 Call = tuple[str, dict[str, Any]]
 LAMP, MAT = ("cart.add", {"product_id": "PRD-1012"}), ("cart.add", {"product_id": "PRD-1006"})

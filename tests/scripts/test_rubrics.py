@@ -12,7 +12,7 @@ from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError, OutageError
 from bestofn.scripts.catalogue import RUBRICS
 from bestofn.scripts.rubrics import rubrics
-from bestofn.verifiers.rubric_grading import rubrics_in
+from bestofn.verifiers.judge.rubric import rubrics_in
 from tests.runs import write_run
 from tests.wire_server import Answer, Sent, WireServer, chat_answer
 

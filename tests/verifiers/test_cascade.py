@@ -14,7 +14,7 @@ from bestofn.verifiers import get_verifier, get_verifier_for_split, register
 from bestofn.verifiers.by_split import BySplit, domain_of, routed
 from bestofn.verifiers.cascade import Cascade
 from bestofn.verifiers.code_verifier import CodeVerifier
-from bestofn.verifiers.refusal_classifier import RefusalClassifier
+from bestofn.verifiers.refusal.classifier import RefusalClassifier
 
 QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=Reference(answer="2"))
 

@@ -17,7 +17,7 @@ from bestofn.verifiers.constraints import ConstraintsVerifier
 from bestofn.verifiers.every import Every, combine
 from bestofn.verifiers.math import MathVerifier
 from bestofn.verifiers.short_answer import ShortAnswerVerifier
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 
 OUTCOMES: tuple[Outcome, ...] = ("pass", "fail", "abstain", "error")
 DOMAINS = {

@@ -10,12 +10,12 @@ from bestofn.builders.protocols import verified_by
 from bestofn.builders.records import Candidate, CodeTests, Query, Reference
 from bestofn.verifiers.by_split import BySplit, routed
 from bestofn.verifiers.cascade import Cascade
-from bestofn.verifiers.choice_verifier import ChoiceVerifier
+from bestofn.verifiers.choice import ChoiceVerifier
 from bestofn.verifiers.math import MathVerifier
-from bestofn.verifiers.posed_verifier import PosedVerifier
-from bestofn.verifiers.refusal_classifier import RefusalClassifier
+from bestofn.verifiers.refusal.classifier import RefusalClassifier
 from bestofn.verifiers.short_answer import ShortAnswerVerifier
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.stance.flawed_problems import PosedVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 
 DOMAINS = {
     "math": MathVerifier(),

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from bestofn.verifiers.constraints import (
-    ifbench_counts,
-    ifbench_formats,
-    ifbench_tasks,
-    ifbench_words,
-    ifeval,
-    iftrain,
-    japanese,
-    own,
-    romance,
-)
+from bestofn.verifiers.constraints import general, ifbench, ifeval, iftrain, m_ifeval
 from bestofn.verifiers.constraints.verifier import ConstraintsVerifier
 
-KINDS = (ifbench_counts, ifbench_formats, ifbench_tasks, ifbench_words, ifeval, iftrain, japanese, own, romance)
+KINDS = (ifbench, ifeval, iftrain, m_ifeval, general)
 """The modules that fill the table of constraints."""
 
 __all__ = ["KINDS", "ConstraintsVerifier"]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bestofn.verifiers.constraints.catalogue import UndecidedError, constraint
+from bestofn.verifiers.constraints.catalogue import UndecidedError, compare, constraint, unless
 from bestofn.verifiers.constraints.languages import not_in_other_language, written_in
-from bestofn.verifiers.constraints.relations import compare, unless
 from bestofn.verifiers.constraints.texts import counted_words, sentences, tokens, whole
-from bestofn.verifiers.structured.findings import SpecificationError, SyntaxProblemError
-from bestofn.verifiers.structured.parsing import readings
+from bestofn.verifiers.structured.parsing import SpecificationError, SyntaxProblemError, readings
 
 RULE = re.compile(r"\s*(?:[-*_]\s*){3,}")
 DOUBLE_QUOTES = '"“”„«»＂'

@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from bestofn.verifiers.constraints.catalogue import UndecidedError, constraint
-from bestofn.verifiers.constraints.ifbench_words import keyword_at_position
+from bestofn.verifiers.constraints.catalogue import UndecidedError, compare, constraint, unless
+from bestofn.verifiers.constraints.ifbench import keyword_at_position
 from bestofn.verifiers.constraints.ifeval import number_of_paragraphs
-from bestofn.verifiers.constraints.relations import compare, unless
 from bestofn.verifiers.constraints.texts import bare_words, paragraphs, sentences, words
 
 constraint("keywords:keyword_specific_position")(keyword_at_position)

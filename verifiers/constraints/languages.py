@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from bestofn.verifiers.constraints.catalogue import UndecidedError
-from bestofn.verifiers.constraints.relations import unless
+from bestofn.verifiers.constraints.catalogue import UndecidedError, unless
 
 FUNCTION_WORDS = Path(__file__).with_name("function_words.txt")
 OF_SCRIPT = {

@@ -11,7 +11,7 @@ __all__ = ["ShortAnswerVerifier"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the verifier when it is first used: ``reference_form`` needs only some modules of this package."""
+    """Import the verifier when it is first used: ``verifiers.domains`` needs only some modules of this package."""
     if name != "ShortAnswerVerifier":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from bestofn.verifiers.short_answer import verifier

@@ -2,14 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
-from bestofn.verifiers.short_answer.mentions import Mention, Text
+from bestofn.builders.records import Outcome
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import Reference
 from bestofn.verifiers.short_answer.sentences import Sentences
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, tokens
+
+# Finds the places where an answer mentions an accepted answer.
+
+MOST_EXTRA = 4  # other words between the words of a reference that are in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with its tokens, and the positions of each normal form."""
+
+    text: str
+    tokens: Sequence[Token]
+    index: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str, words: Sequence[Token]) -> Text:
+        """Return the ``Text`` of ``text`` with the positions of the normal forms of ``words``."""
+        index: dict[str, list[int]] = {}
+        for at, word in enumerate(words):
+            index.setdefault(word.form, []).append(at)
+        return cls(text, words, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place where an answer mentions a spelling. ``exact`` is false if its words are in another order."""
+
+    start: int
+    end: int
+    exact: bool = True
+
+
+def mentions(text: Text, spelling: Sequence[str]) -> list[Mention]:
+    """Return the places where the words of ``spelling`` follow each other."""
+    size = len(spelling)
+    return [
+        Mention(text.tokens[at].start, text.tokens[at + size - 1].end)
+        for at in text.index.get(spelling[0], ())
+        if at + size <= len(text.tokens) and all(text.tokens[at + i].form == spelling[i] for i in range(1, size))
+    ]
+
+
+def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
+    """Return the places where all content words of ``spelling`` are close together, in any order.
+
+    If ``spelling`` contains only numbers, the result is [], because the order of numbers counts: 2-3 is not 3-2.
+    """
+    wanted = dict.fromkeys(form for form in spelling if form not in FUNCTION_WORDS)
+    if all(form.isdigit() for form in wanted):
+        return []
+    if len(wanted) < 2 or not all(form in text.index for form in wanted):
+        return []
+    rarest = min(wanted, key=lambda form: len(text.index[form]))
+    reach = len(spelling) + MOST_EXTRA
+    found = []
+    for at in text.index[rarest]:
+        low, high = max(0, at - reach), min(len(text.tokens), at + reach)
+        near = [i for i in range(low, high) if text.tokens[i].form in wanted]
+        span = _shortest(text, near, wanted, at)
+        if span is not None and span[1] - span[0] < reach:
+            found.append(Mention(text.tokens[span[0]].start, text.tokens[span[1]].end, exact=False))
+    return found
+
+
+def _shortest(text: Text, near: list[int], wanted: Collection[str], at: int) -> tuple[int, int] | None:
+    """Return the first and the last position of the ``wanted`` words, or None if ``near`` lacks one of them.
+
+    ``near`` are the positions to search. If a word occurs several times, only its occurrence closest to ``at`` counts.
+    """
+    closest = {}
+    for i in sorted(near, key=lambda i: abs(i - at), reverse=True):
+        closest[text.tokens[i].form] = i
+    return (min(closest.values()), max(closest.values())) if len(closest) == len(wanted) else None
+
 
 BARE = 4  # maximum number of words in an answer that does not repeat the question
 SHORT = 6  # maximum number of new words in an answer that contains nothing else
@@ -64,3 +138,13 @@ def case_of(references: Sequence[Reference], asked: Question, written: str) -> C
     if len(words) <= BARE:
         asked = replace(asked, words=frozenset())
     return Case(tuple(references), asked, Text.of(written, words), Sentences(written, asked.words))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one comparison, the rule that decided (``method``), and the compared part of the answer."""
+
+    outcome: Outcome
+    method: str
+    answer: str = ""
+    reference: str = ""

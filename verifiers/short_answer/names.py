@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from bestofn.verifiers.short_answer.questions import Question
-from bestofn.verifiers.short_answer.references import TITLES, without_titles
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
+from bestofn.verifiers.short_answer.references import TITLES, Reference, without_titles
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, forms
 
 _INSIDE = frozenset("of de la le du van von der den and bin al el da di y dos".split())
 _NO_NAMES = frozenset(
@@ -119,3 +122,40 @@ def may_be_code_or_adjective(word: str, other: str) -> bool:
 def is_acronym(word: str, others: Sequence[str]) -> bool:
     """Return whether a word consists of the initials of ``others``: ``un`` for ``united nations``."""
     return len(word) > 1 and len(others) > 1 and word == "".join(other[0] for other in others)
+
+
+# Known things with all their usual names: Mumbai and Bombay, Mark Twain and Samuel Clemens, tungsten and wolfram.
+
+TABLE = Path(__file__).with_name("known_names.txt")
+_NAMING = frozenset("name called known former formerly renamed old original originally".split())
+
+Name = tuple[str, ...]
+"""A name as normal forms of its words."""
+
+
+@cache
+def known_names() -> dict[Name, tuple[Name, ...]]:
+    """Return {name of a known thing: all names of this thing}."""
+    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    things = [tuple(map(forms, names.split(" = "))) for line in lines for names in line.split("; ") if names]
+    return {name: names for names in things for name in names}
+
+
+def is_known(reference: Reference) -> bool:
+    """Return whether the table of known names contains ``reference``."""
+    return any(spelling in known_names() for spelling in reference.spellings)
+
+
+def with_other_names(references: Sequence[Reference], asked: Question) -> list[Reference]:
+    """Return the references, and for known things also their other names.
+
+    If the question is about names ("What was Mumbai called before 1995?"), no names are added.
+    """
+    return [_with_other_names(reference, asked) for reference in references]
+
+
+def _with_other_names(reference: Reference, asked: Question) -> Reference:
+    names = [name for spelling in reference.spellings for name in known_names().get(spelling, ())]
+    if not names or asked.words & _NAMING or any(asked.words.issuperset(name) for name in names):
+        return reference
+    return replace(reference, spellings=tuple(dict.fromkeys((*reference.spellings, *names))))

@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bestofn.verifiers.short_answer import dates
-from bestofn.verifiers.short_answer.case import BARE, SHORT, Case
-from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.case import BARE, SHORT, Case, Finding, Mention, Text, mentions, scattered
 from bestofn.verifiers.short_answer.formulas import formula
-from bestofn.verifiers.short_answer.known_names import is_known
-from bestofn.verifiers.short_answer.lists import items
-from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
 from bestofn.verifiers.short_answer.names import (
     is_abbreviation,
     is_acronym,
+    is_known,
     may_be_code_or_adjective,
     names,
     related,
@@ -24,8 +21,50 @@ from bestofn.verifiers.short_answer.names import (
 )
 from bestofn.verifiers.short_answer.references import ADDITIONS, Reference, without_titles
 from bestofn.verifiers.short_answer.sentences import introduces
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
-from bestofn.verifiers.short_answer.word_classes import CLASSES
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, forms, plain
+
+# Small closed classes of words, such as colors. Two different words of one class are different answers.
+
+CLASSES = tuple(
+    frozenset(words.split())
+    for words in (
+        "north south east west northeast northwest southeast southwest",
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "january february march april may june july august september october november december",
+        "spring summer autumn winter",
+        "red orange yellow green blue purple violet pink brown black white gray",
+        "odd even",
+        "left right",
+        "male female",
+        "mercury venus earth mars jupiter saturn uranus neptune pluto",
+        "africa asia europe antarctica australia oceania",
+        "convex concave",
+        "increase decrease",
+        "solid liquid gas plasma",
+        "positive negative neutral",
+        "vowel consonant",
+        "plaintiff defendant",
+        "clockwise counterclockwise anticlockwise",
+    )
+)
+"""The words of each class, as normal forms."""
+
+
+# Splits a list in a text into its items.
+
+MOST_WORDS = 5  # words of one item
+MOST_ITEMS = 50
+_SEPARATOR = re.compile(r"\s*(?:[,;\n]\s*(?:and\s+|or\s+)?|\s+(?:and|&)\s+)\s*")
+MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-•])\s*")
+
+
+def items(text: str) -> list[tuple[str, ...]]:
+    """Return the items of a list, as normal forms; [] if an item is too long or the list has too many items."""
+    parts = [forms(MARK.sub("", part)) for part in _SEPARATOR.split(plain(text).strip(" ."))]
+    found = [tuple(form for form in part if form not in FUNCTION_WORDS) for part in parts]
+    found = [item for item in found if item]
+    return found if len(found) <= MOST_ITEMS and all(len(item) <= MOST_WORDS for item in found) else []
+
 
 DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
 """Words that turn a name into another name: ``South Korea`` is not ``Korea``."""
@@ -263,7 +302,7 @@ def person(case: Case) -> Finding | None:
 
 
 def another_of_class(case: Case) -> Finding | None:
-    """Return a fail if answer and reference are different words of one class in ``word_classes``, such as colors."""
+    """Return a fail if answer and reference are different words of one class, such as colors."""
     wanted = {form for reference in case.references for form in reference.content}
     classes = [words for words in CLASSES if words & wanted]
     if len(classes) != 1 or len(case.text.tokens) > SHORT or any(len(r.content) > 1 for r in case.references):
@@ -378,3 +417,52 @@ def _shares(case: Case) -> bool:
         for form in wanted
         for name in names(case.text.text, case.text.tokens, case.question)
     )
+
+
+# The rule for lists: a reference such as ``red, white, blue`` for a question that asks for several things.
+
+
+def same_list(case: Case) -> Finding | None:
+    """Compare the items of a list if the question asks for several things or an order; otherwise return None.
+
+    The order of the items counts only if the question asks for an order.
+    """
+    if case.question.several == 1 and not case.question.ordered:
+        return None
+    reference = case.references[0].text
+    wanted = items(reference)
+    if len(case.references) > 1 or len(wanted) < 2 or len(wanted) < case.question.several:
+        return None
+    places = [_place(case, item) for item in wanted]
+    found = [place for place in places if place is not None]
+    if len(found) == len(wanted):
+        return _all_found(case, found)
+    given = items(MARK.sub("", case.text.text))
+    missing: set[str] = set()
+    for item, place in zip(wanted, places, strict=True):
+        if place is None:
+            missing.update(item)
+    others = [item for item in given if item not in wanted]
+    unlike = [item for item in others if not any(related(form, missing) for form in item)]
+    if others and len(given) == len(wanted) and len(unlike) == len(others):
+        return Finding("fail", "another list", case.text.text[:200], reference)
+    return Finding("abstain", "the question asks for several things, and the answer has only some")
+
+
+def _all_found(case: Case, found: list[Mention]) -> Finding:
+    if not all(case.asserts(place) for place in found):
+        return Finding("abstain", "a part of the list is not asserted")
+    sorted_places = sorted(found, key=lambda place: place.start)
+    words = case.words(sorted_places[0].start, sorted_places[-1].end)
+    if case.question.ordered and found != sorted_places:
+        return Finding("fail", "another order", words, case.references[0].text)
+    if len(items(case.text.text)) > 2 * len(found):
+        return Finding("abstain", "the answer lists more than the reference", words)
+    return Finding("pass", "same list", words, case.references[0].text)
+
+
+def _place(case: Case, item: tuple[str, ...]) -> Mention | None:
+    """Return the first mention of an item."""
+    content = [token for token in case.text.tokens if token.form not in FUNCTION_WORDS]
+    found = mentions(Text.of(case.text.text, content), item)
+    return found[0] if found else None

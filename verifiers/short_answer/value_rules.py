@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 
 from bestofn.verifiers.short_answer import dates, formulas, quantities, text_rules
-from bestofn.verifiers.short_answer.case import SHORT, Case
-from bestofn.verifiers.short_answer.finding import Finding
-from bestofn.verifiers.short_answer.mentions import Mention
+from bestofn.verifiers.short_answer.case import SHORT, Case, Finding, Mention
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bestofn.verifiers.structured.findings import Finding, SpecificationError
+from bestofn.verifiers.structured.parsing import Finding, SpecificationError
 
 SYMBOL = re.compile(
     r"\s*(?:(?P<bar>\|)|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|/(?P<regex>(?:[^/\\]|\\.)+)/|(?P<name>\w+))(?P<times>[?*+]?)"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from bestofn.verifiers.structured.findings import Finding, SpecificationError, pointer
+from bestofn.verifiers.structured.parsing import Finding, SpecificationError, pointer
 
 Rules = Mapping[str, Any]
 RULES = frozenset({"absolute", "relative", "ignore_case", "unordered", "extra", "ignore"})

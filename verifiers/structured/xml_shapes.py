@@ -8,14 +8,8 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from bestofn.verifiers.structured.findings import (
-    Finding,
-    SpecificationError,
-    SyntaxProblemError,
-    pointer,
-)
 from bestofn.verifiers.structured.json_schemas import violation
-from bestofn.verifiers.structured.parsing import typed
+from bestofn.verifiers.structured.parsing import Finding, SpecificationError, SyntaxProblemError, pointer, typed
 
 DECLARATION = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 KEYS = frozenset({"name", "attributes", "children", "text", "min", "max", "any_order", "other_attributes"})

@@ -20,7 +20,7 @@ from bestofn.builders.analysis.judge_report import (
     pairwise_report,
 )
 from bestofn.builders.records import Completion, Request
-from bestofn.verifiers.judge_pairwise import PairwiseJudge
+from bestofn.verifiers.judge.pairwise import PairwiseJudge
 
 
 class ScriptedJudge:

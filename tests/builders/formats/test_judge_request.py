@@ -14,7 +14,7 @@ from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Candidate, Completion, Query, Reference, Request
 from bestofn.verifiers.cascade import Cascade
-from bestofn.verifiers.judge_verifier import SCHEMA, Judge
+from bestofn.verifiers.judge.verifier import SCHEMA, Judge
 
 RIGHT = json.dumps({"reasoning": "", "equivalent": True, "confidence": 0.9})
 

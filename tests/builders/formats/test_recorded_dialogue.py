@@ -11,7 +11,7 @@ from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_arguments, call_name
 from bestofn.builders.providers.recorded import Recorded
 from bestofn.builders.records import Candidate, Query, Reference
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 
 
 def recorded(*answers: Any) -> list[Candidate]:

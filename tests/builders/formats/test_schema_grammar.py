@@ -116,11 +116,11 @@ def test_what_cannot_be_honoured_is_refused_by_name(schema: dict[str, Any], word
 def test_the_schemas_of_the_judges_are_supported() -> None:
     from bestofn.builders.stages.steps_form import SCHEMA as STEPS
     from bestofn.reward import judge_reward, listwise_reward, process_reward
-    from bestofn.verifiers import judge_persona, judge_verifier
+    from bestofn.verifiers.judge import persona, verifier
 
     for schema in (
         STEPS,
-        *(one.SCHEMA for one in (judge_reward, listwise_reward, process_reward, judge_persona, judge_verifier)),
+        *(one.SCHEMA for one in (judge_reward, listwise_reward, process_reward, persona, verifier)),
     ):
         assert start(schema_grammar(schema))
 

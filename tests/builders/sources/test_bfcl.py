@@ -14,7 +14,7 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.records import Candidate
 from bestofn.builders.sources.bfcl import Bfcl
-from bestofn.verifiers.tool_verifier import ToolVerifier
+from bestofn.verifiers.tools.verifier import ToolVerifier
 
 
 def row(number: int, name: str, argument: str, turns: int = 1) -> dict:

@@ -19,8 +19,7 @@ from bestofn.builders.stages.verify import Verify
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.by_split import BySplit
 from bestofn.verifiers.math import MathVerifier
-from bestofn.verifiers.refusal_classifier import RefusalClassifier
-from bestofn.verifiers.with_refusal import WithRefusal
+from bestofn.verifiers.refusal.classifier import RefusalClassifier, WithRefusal
 
 ANSWERS = (
     r"\boxed{4}",

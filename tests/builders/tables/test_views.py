@@ -17,7 +17,7 @@ from bestofn.builders.tables import parquet_files
 from bestofn.builders.tables.columns import TableSettings
 from bestofn.builders.tables.views import VIEWS, view_features, view_rows
 from bestofn.builders.tables.writer import side_of, write_views
-from bestofn.verifiers.judge_pairwise import SCHEMA
+from bestofn.verifiers.judge.pairwise import SCHEMA
 from tests.runs import rows, write_run
 
 

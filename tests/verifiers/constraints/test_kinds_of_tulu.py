@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.verifiers.constraints.kinds_of_tulu import COUNTS, QUOTING, WITHOUT_ARGUMENTS, from_prompt
-from bestofn.verifiers.constraints.specs import read_constraints
+from bestofn.verifiers.constraints.specs import COUNTS, QUOTING, WITHOUT_ARGUMENTS, from_prompt, read_constraints
 from bestofn.verifiers.constraints.verifier import find
 
 WORDS, SENTENCES = "length constraints:number of words", "length constraints:number of sentences"

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bestofn.verifiers.short_answer.known_names import TABLE, known_names
+from bestofn.verifiers.short_answer.names import TABLE, known_names
 from bestofn.verifiers.short_answer.tokens import forms
 from tests.verifiers.short_answer.test_verifier import outcome
 

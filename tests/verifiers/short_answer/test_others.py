@@ -121,7 +121,7 @@ def test_amounts_and_abbreviations(question: str, reference: str, answer: str, e
 
 def test_the_place_of_scattered_words_does_not_depend_on_the_hash_seed() -> None:
     program = (
-        "from bestofn.verifiers.short_answer.mentions import Text, scattered\n"
+        "from bestofn.verifiers.short_answer.case import Text, scattered\n"
         "from bestofn.verifiers.short_answer.tokens import tokens\n"
         "text = 'Donald Campbell and his father Sir Malcolm Campbell'\n"
         "words = ('malcolm', 'and', 'donald', 'campbell')\n"

@@ -15,13 +15,11 @@ from bestofn.builders.protocols import verified_by
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.sandbox.workers import ProcessPool
 from bestofn.verifiers.structured import StructuredVerifier
-from bestofn.verifiers.structured.checking import check
-from bestofn.verifiers.structured.findings import SpecificationError
 from bestofn.verifiers.structured.grammars import grammar_violation, read_grammar
-from bestofn.verifiers.structured.json_schemas import violation
-from bestofn.verifiers.structured.parsing import MAX_FIELD_CHARS
-from bestofn.verifiers.structured.plain_schemas import is_plain
+from bestofn.verifiers.structured.json_schemas import is_plain, violation
+from bestofn.verifiers.structured.parsing import MAX_FIELD_CHARS, SpecificationError
 from bestofn.verifiers.structured.values import difference
+from bestofn.verifiers.structured.verifier import check
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 FENCED = 'Sure:\n```json\n{"age": 3}\n```\nDone.'

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bestofn.builders.analysis.judge_report import Comparison, pairwise_report
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Candidate, Query, Verdict
-from bestofn.verifiers.judge_pairwise import PairwiseJudge
+from bestofn.verifiers.judge.pairwise import PairwiseJudge
 from tests.benchmarks.accuracy.figures import Decision, Result
 from tests.benchmarks.accuracy.kinds.kind import Kind
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bestofn.builders.records import Query, Verdict
-from bestofn.verifiers.refusal_patterns import refusal_rule
+from bestofn.verifiers.refusal.patterns import refusal_rule
 from tests.benchmarks.accuracy.figures import Decision
 from tests.benchmarks.accuracy.kinds.kind import Kind
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer

@@ -16,7 +16,7 @@ STANCES = {
     "flags": "cannot_answer",
     "refuses": "cannot_answer",
 }
-"""Stance of ``verifiers.stance`` → label of the sets. ``hedges`` is undecided."""
+"""Stance of ``verifiers.stance.patterns`` → label of the sets. ``hedges`` is undecided."""
 
 
 def case(row: LabelledRow) -> Case:

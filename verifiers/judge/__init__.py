@@ -1,0 +1,1 @@
+"""Verifies answers with a language model (a judge), with or without a rubric."""

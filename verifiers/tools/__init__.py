@@ -1,0 +1,1 @@
+"""Verifies the tool calls of an answer, of a whole dialogue, and their effects."""
