@@ -168,7 +168,7 @@ PYTHON = [(page, text) for page in PAGES if page != ROOT / EXECUTED for text in 
 
 @pytest.mark.parametrize(("page", "text"), PYTHON, ids=[page.relative_to(ROOT).as_posix() for page, _ in PYTHON])
 def test_python_imports_what_exists(page: Path, text: str) -> None:
-    imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports: list[ast.stmt] = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
     exec(compile(ast.Module(imports, []), str(page), "exec"), {})  # noqa: S102 our own pages
 
 
