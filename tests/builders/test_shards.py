@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,23 +77,6 @@ def test_a_received_part_does_not_get_the_marker_of_the_previous_part(
             store_received_part(tmp_path / "run", 0, *received)
     assert candidates(part_of(tmp_path / "run", 0)) == [3, 3, 3, 3]
     assert not is_finished(tmp_path / "run", "n=2")
-
-
-def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes of a part are flushed to disk before its marker is written, in case of a power failure."""
-    synced: list[tuple[str, int]] = []
-    fsync = os.fsync
-
-    def noted(descriptor: int) -> None:
-        name = os.readlink(f"/proc/self/fd/{descriptor}")
-        synced.append((Path(name).name, os.fstat(descriptor).st_size))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    part = run(tmp_path, "n=2")
-    names = [name.split(".")[1] for name, size in synced if name.startswith("00000.") and size]
-    assert names == ["parquet", "json"]
-    assert part.stat().st_size in [size for name, size in synced]
 
 
 @pytest.mark.parametrize("left", [0, 8, 0.5])

@@ -228,12 +228,9 @@ def test_the_option_wins_over_the_experiment_of_another_provider(tmp_path: Path)
 
 SHIPPED = {
     "experiments/marvin/openai_100x8.yaml": ("marvin/openai_100x8", "experiments/marvin/results/openai_100x8"),
-    "experiments/marvin_100x8.yaml": ("marvin/openai_100x8", "experiments/results/marvin_100x8"),
-    "experiments/marvin_claude_100x8.yaml": ("marvin/claude_100x8", "experiments/results/marvin_claude_100x8"),
     "experiments/j5/claude_100x8.yaml": ("j5/claude_100x8", "experiments/j5/results/claude_100x8"),
     "experiments/j5_tool_calling.yaml": ("j5/tool_calling", "experiments/results/j5_tool_calling"),
     "experiments/baseline.yaml": ("baseline/baseline", "experiments/results/baseline"),
-    "experiments/baseline/math_focused.yaml": ("baseline/math_focused", "experiments/baseline/results/math_focused"),
 }
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.config.choices import conf_folder
 from bestofn.builders.config.composition import hydra_overrides
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.errors import ConfigError
@@ -101,10 +100,6 @@ def test_overrides_are_lenient_for_keys_and_strict_for_groups() -> None:
     ]
     with pytest.raises(ConfigError, match=r"executor=locl: there is no such choice; did you mean 'local'\?"):
         hydra_overrides(["executor=locl"])
-
-
-def test_conf_folder_is_found_from_the_package() -> None:
-    assert (conf_folder() / "build.yaml").is_file()
 
 
 def test_new_weights_in_the_folder_of_a_model_are_other_settings(tmp_path: Path) -> None:

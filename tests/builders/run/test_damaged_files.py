@@ -144,8 +144,6 @@ def extended(file: Path) -> None:
 
 
 DAMAGE: dict[str, Callable[[Path], None]] = {
-    "flip at the start": flipped(0.0),
-    "flip at a quarter": flipped(0.25),
     "flip in the middle": flipped(0.5),
     "flip near the end": flipped(0.9),
     "cut in half": cut(0.5),
@@ -157,17 +155,17 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 }
 FLIP, END, CUT, EMPTY, GONE, LIST = "flip in the middle", "flip near the end", "cut in half", "empty", "deleted", "list"
 CASES = [
-    ("finished", "shards/00001.parquet", (FLIP, END, CUT, GONE, "extended", "00000.parquet")),
-    ("finished", "shards/00001.json", (FLIP, CUT, LIST, GONE, "00000.json")),
-    ("finished", "manifest.json", (FLIP, CUT, LIST, "text")),
-    ("finished", "checksums.json", (FLIP, LIST)),
-    ("finished", "candidates/data.parquet", (FLIP, CUT, GONE, "../dpo/train.parquet")),
-    ("finished", "dpo/train.parquet", (END, GONE)),
-    ("finished", "cache", (FLIP, CUT, EMPTY)),
-    ("half", "shards/00000.parquet", (FLIP, CUT, GONE)),
-    ("half", "shards/00000.json", (FLIP, LIST)),
-    ("half", "manifest.json", (FLIP, EMPTY)),
-    ("half", "cache", (FLIP, CUT)),
+    ("finished", "shards/00001.parquet", (FLIP, CUT, GONE, "extended", "00000.parquet")),
+    ("finished", "shards/00001.json", (FLIP, LIST, GONE, "00000.json")),
+    ("finished", "manifest.json", (FLIP, LIST)),
+    ("finished", "checksums.json", (LIST,)),
+    ("finished", "candidates/data.parquet", (FLIP, GONE, "../dpo/train.parquet")),
+    ("finished", "dpo/train.parquet", (END,)),
+    ("finished", "cache", (FLIP, EMPTY)),
+    ("half", "shards/00000.parquet", (FLIP, GONE)),
+    ("half", "shards/00000.json", (FLIP,)),
+    ("half", "manifest.json", (EMPTY,)),
+    ("half", "cache", (CUT,)),
 ]
 
 
@@ -238,7 +236,18 @@ def test_doctor_deletes_what_a_killed_process_left_and_corrects_the_state(built:
 # --- the journal -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [0, 20, 40, 60, 80, 98, "cut", "reply", "choice", "number", "seconds"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        0,
+        40,
+        80,
+        "cut",
+        "reply",
+        "choice",
+        "number",
+    ],
+)
 def test_a_damaged_journal_is_refused_until_doctor_repairs_it(built: Built, tmp_path: Path, place: int | str) -> None:
     out = tmp_path / "run"
     shutil.copytree(built.folder / "finished", out)
@@ -290,7 +299,7 @@ def test_a_damaged_file_of_a_regeneration_is_refused(built: Built, tmp_path: Pat
         regenerate(config(built.data, built.server), out, RegenerateSettings("all"))
 
 
-@pytest.mark.parametrize("file", ["shards/00000.json", ".lock", "manifest.json", "journal.sqlite"])
+@pytest.mark.parametrize("file", ["manifest.json", "journal.sqlite"])
 @pytest.mark.parametrize("command", ["doctor", "status", "build"])
 def test_a_folder_in_the_place_of_a_file_is_no_traceback(built: Built, tmp_path: Path, file: str, command: str) -> None:
     out = tmp_path / "run"

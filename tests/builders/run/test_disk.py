@@ -13,13 +13,9 @@ from bestofn.builders.run.disk import limits_as_machine_error
 
 CLEAR = [
     (OSError(errno.ENOSPC, "No space left on device"), "full or read-only.*Free disk space"),
-    (OSError("Error writing bytes to file. Detail: [errno 28] No space left on device"), "Free disk space"),
     (OSError(errno.EMFILE, "Too many open files"), r"may not open more files.*`ulimit -n 65536`"),
-    (OSError("Failed to open local file 'x'. Detail: [errno 24] Too many open files"), "may not open more files"),
     (RuntimeError("can't start new thread"), r"no more threads or processes.*ulimit -u"),
-    (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "no more threads or processes"),
     (MemoryError("malloc of size 64 failed"), "memory of this process is used up"),
-    (OSError(errno.ENOMEM, "Cannot allocate memory"), "memory of this process is used up"),
 ]
 
 

@@ -221,29 +221,6 @@ def test_a_split_that_nothing_verifies_is_a_warning_before_it_is_sampled(
     assert "Split math" not in caplog.text
 
 
-def test_many_splits_are_shown_together(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rows = [{**row, "split": f"topic {row['id']}"} for row in SUMS]
-    rows = [row if row["id"] else {**row, "answer": None} for row in rows]
-    with OpenAIServer() as server, caplog.at_level(logging.INFO):
-        build(compose(words(tmp_path, server, rows, "n=1", "dataset.columns.split=split")))
-    shown = [record.getMessage() for record in caplog.records]
-    assert any(line.startswith("12 splits, first 12 queries: 11 with a reference answer") for line in shown)
-    assert "Split topic 0: 0 of 1 queries can be verified: 1 with no reference." in caplog.text
-    assert "Split topic 1" not in caplog.text
-
-
-def test_high_throughput_has_a_judge_for_what_no_program_verifies() -> None:
-    config = compose(["sandbox=none", "experiment=baseline/high_throughput"])
-    domains = config["verifier"]["domains"]
-    assert domains["code"]["then"]["_target_"].endswith("Judge")
-    assert domains["math"]["then"] is None
-
-
-@pytest.mark.parametrize("name", ["data/personality", "marvin/personality"])
-def test_the_experiments_on_voice_verify_nothing(name: str) -> None:
-    assert compose(["sandbox=none", f"experiment={name}"])["verify_nothing"] is True
-
-
 # --- the estimate ----------------------------------------------------------------------------------------------------
 
 TOOL = {"name": "weather.current", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
@@ -254,11 +231,8 @@ TOOL = {"name": "weather.current", "parameters": {"type": "object", "properties"
     [
         (SUMS, [], ["12 queries × 4 = 48 calls of mock in 12 requests"]),
         (without("answer"), ["verifier=judge"], ["verifier: about 48 further calls of mock, at most 48"]),
-        (SUMS, ["verifier=with_judge"], ["verifier: about 0 further calls of mock, at most 48"]),
-        (SUMS, ["verifier=judge", "verifier.samples=3"], ["verifier: about 144 further calls"]),
         (SUMS, ["reward=judge"], ["reward: about 48 further calls of mock, at most 48"]),
         (SUMS, ["reward=pairwise"], ["reward: about 144 further calls"]),
-        (SUMS, ["reward=listwise"], ["reward: about 24 further calls"]),
         (
             [{**row, "tools": [TOOL]} for row in SUMS],
             ["tools=mock", "verify_nothing=true"],
@@ -317,17 +291,3 @@ def test_a_preview_has_queries_of_all_splits(tmp_path: Path) -> None:
         assert server.completions == 4
     found = candidates(tmp_path, "run/preview")
     assert [row["split"] for row in found] == ["math", "math", "chat", "chat"]
-
-
-def test_a_preview_limits_a_source_without_max_queries(tmp_path: Path) -> None:
-    more = [
-        "dataset=malformed",
-        "provider=scripted",
-        "verifier=posed",
-        "sandbox=none",
-        "tools=none",
-        "preview=3",
-        "n=1",
-    ]
-    build(compose([*more, f"out={tmp_path / 'run'}"]))
-    assert len(candidates(tmp_path, "run/preview")) == 3

@@ -17,7 +17,6 @@ from bestofn.builders.errors import ConfigError, MachineError, SandboxError
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.reward.registry import register
 from bestofn.sandbox.local_sandbox import LocalSandbox
-from bestofn.scripts.build import main
 from tests.loopback import OpenAIServer
 from tests.requirements import need
 
@@ -116,9 +115,3 @@ def test_a_reward_that_does_not_open_stops_the_run_with_its_own_error(tmp_path: 
         with pytest.raises(type(error), match=str(error)):
             outcomes(tmp_path, server, SUMS, f"reward=broken_{type(error).__name__}")
         assert server.requests == 1
-
-
-def test_the_plan_names_what_opens_and_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with OpenAIServer() as server:
-        main([*words(tmp_path, server, SUMS, "sandbox=local"), "dry_run=true", f"out={tmp_path}/run"])
-    assert "the sandbox local at the first program" in capsys.readouterr().out

@@ -10,9 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from rich.console import Console
 
-from bestofn.builders.run import progress as module
 from bestofn.builders.run.progress import Progress, progress_html, progress_line, show_progress
 
 SPENDING = {
@@ -89,14 +87,6 @@ def test_pass_rate_errors_money_and_time_are_shown() -> None:
     assert "waiting m: waiting 2 s" in line
 
 
-def test_the_table_of_the_terminal_has_a_bar_per_stage() -> None:
-    console = Console(file=io.StringIO(), width=100, force_terminal=True)
-    console.print(module._table(half_done().state(["generate", "verify", "reward"], SPENDING)))
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert shown.count("━") == 3 * module.BAR
-    assert "2 of 4" in shown
-
-
 def test_a_notebook_gets_one_table_that_is_updated() -> None:
     code = """
 from bestofn.builders.run.progress import Progress, show_progress
@@ -121,11 +111,3 @@ def test_without_a_total_no_share_is_invented() -> None:
     state = progress.state(["generate"], {})
     assert (state["total"], state["left_s"]) == (None, None)
     assert "value='0.0000'></progress> 1<" in progress_html(state)
-
-
-def test_the_remaining_time_is_known_before_the_last_stage_has_begun() -> None:
-    progress = Progress(total=10, skipped=2)
-    assert progress._left_s(8.0, [0, 0, 0]) is None
-    assert progress._left_s(8.0, [6, 2, 0]) == 8.0
-    assert progress._left_s(8.0, [8, 8, 2]) == 24.0
-    assert progress._left_s(8.0, [8, 8, 8]) == 0.0

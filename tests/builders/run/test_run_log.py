@@ -16,7 +16,7 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.builders.run.metrics import MetricsSource, prometheus_text
 from bestofn.builders.run.progress import Progress
-from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
+from bestofn.builders.run.run_log import RunLog
 from bestofn.builders.sampling.attempt_counts import AttemptCounts
 from tests.loopback import OpenAIServer
 from tests.sums_build import build
@@ -102,11 +102,6 @@ def test_metrics_that_cannot_be_written_are_one_warning(tmp_path: Path, caplog: 
     with RunLog(metrics_s=60).recording(tmp_path, full):
         pass
     assert "No space left on device" in caplog.text
-
-
-def test_messages_for_the_file_are_not_for_the_terminal() -> None:
-    record = logging.makeLogRecord(ONLY_IN_FILE)
-    assert getattr(record, "terminal", True) is False
 
 
 SAMPLE = re.compile(r'bestofn_[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\.)*"(,|(?=\})))+\})? -?[\d.e+-]+')

@@ -19,13 +19,9 @@ from tests.loopback import OpenAIServer
     ("chosen", "given", "folder"),
     [
         ({"dataset": "gsm8k", "provider": "openai"}, {}, "gsm8k-openai"),
-        ({"dataset": "gsm8k", "provider": "openai"}, {"n": "8", "seed": "1"}, "gsm8k-openai"),
-        ({"dataset": "gsm8k", "provider": "openai"}, {"provider.model": "gpt-4.1"}, "gsm8k-openai-gpt-4.1"),
         ({"dataset": "gsm8k", "provider": "vllm"}, {"provider.model": "Qwen/Qwen3-8B"}, "gsm8k-vllm-Qwen-Qwen3-8B"),
         ({"dataset": "jsonl", "provider": "openai"}, {"dataset.path": "data/sums.jsonl"}, "jsonl-openai-sums"),
-        ({"dataset": "hub", "provider": "openai"}, {"dataset.path": "'me/sums'"}, "hub-openai-me-sums"),
         ({"dataset": "starter", "provider": "pocket"}, {"persona": "marvin"}, "starter-pocket-marvin"),
-        ({"dataset": "starter", "provider": "pocket"}, {"persona": "none"}, "starter-pocket"),
         ({"experiment": "marvin/small", "dataset": "nemotron", "provider": "openai"}, {}, "marvin-small"),
         (
             {"experiment": "demo", "dataset": "starter", "provider": "vllm"},

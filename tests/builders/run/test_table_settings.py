@@ -16,11 +16,6 @@ from bestofn.builders.tables.columns import TableSettings
 from bestofn.reward.length_reward import LengthReward
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_the_setting_judge_table_adds_the_table(wanted: bool) -> None:
-    assert table_settings({"judge_table": wanted}, [], {}, "").judge is wanted
-
-
 def test_no_setting_of_the_tables_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, reward = MakePairs(partial(by_score, rules=PairRules(similarity=0.5))), ScoreCandidates(LengthReward())
     monkeypatch.setattr("bestofn.builders.run.table_settings._persona_of_prompts", lambda *_: "You are gloomy.")
