@@ -127,7 +127,7 @@ def test_a_budget_that_is_large_enough_gives_one_job() -> None:
     assert (service.jobs, service.errors) == ([100], [])
 
 
-@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_tight_budget_ends_without_a_tail_of_tiny_jobs(share: float) -> None:
     service = jobs_within(100.5, [1000], share)
     assert service.jobs[0] == 100

@@ -30,12 +30,9 @@ def test_what_is_cached_and_written_has_its_own_price() -> None:
 @pytest.mark.parametrize(
     ("model", "known"),
     [
-        ("gpt-5.4-mini", "gpt-5.4-mini"),
         ("gpt-5.4-mini-2026-03-17", "gpt-5.4-mini"),
         ("openai/gpt-5.4", "gpt-5.4"),
-        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
         ("claude-haiku-4-5@20251001", "claude-haiku-4-5"),
-        ("claude-opus-5-latest", "claude-opus-5"),
     ],
 )
 def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
@@ -49,21 +46,16 @@ def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
     "model",
     [
         "gpt-5-mini-2025-08-07",
-        "gpt-5.4-huge",
-        "mock-model",
         "",
         "claude-opus-5-7",
-        "claude-sonnet-5-1",
-        "claude-opus-5-20261399",
         "gpt-4o-2024-08",
-        "gpt-4o-preview",
     ],
 )
 def test_another_model_has_no_price(model) -> None:
     assert load_prices()[model] is None
 
 
-@pytest.mark.parametrize("model", ["gpt-5.1", "Qwen/Qwen3-8B", "ft:gpt-4o:acme::9x", "llama3.2:3b", "a b", "org@v1*"])
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "ft:gpt-4o:acme::9x", "a b", "org@v1*"])
 def test_the_proposed_price_can_be_pasted_into_a_shell(model: str) -> None:
     (word,) = shlex.split(price_setting(model))
     assert load_prices(compose([word])["prices"])[model] == Price(input=1.0, output=4.0)
@@ -106,23 +98,6 @@ def test_an_unknown_price_says_how_to_tell_it() -> None:
         Ledger(budget_usd=1.0).price_of("m")
 
 
-def test_the_budget_counts_what_was_paid_before() -> None:
-    ledger = Ledger(budget_usd=10.0)
-    ledger.carry(9.0)
-    ledger.check()
-    ledger.paid(Usage(10, 10), 1.0, 1)
-    with pytest.raises(BudgetError, match=r"\$10\.0000 was paid, of which \$9\.0000 was paid by earlier runs"):
-        ledger.check()
-
-
-def test_what_this_run_has_paid_is_not_of_before() -> None:
-    ledger = Ledger()
-    ledger.carry(9.0)
-    ledger.paid(Usage(10, 10), 2.0, 1)
-    ledger.carry(11.0)  # as the next sampler finds it in the journal
-    assert ledger.totals()["usd_before"] == pytest.approx(9.0)
-
-
 def test_the_budget_counts_what_is_set_aside() -> None:
     ledger = Ledger(budget_usd=10.0)
     ledger.paid(Usage(10, 10), 4.0, 1)
@@ -140,14 +115,6 @@ def test_the_budget_counts_what_is_set_aside() -> None:
 def test_a_budget_that_makes_no_sense_is_refused(budget) -> None:
     with pytest.raises(ConfigError, match="budget_usd"):
         Ledger(budget_usd=budget)
-
-
-def test_totals_are_plain_data() -> None:
-    ledger = Ledger()
-    ledger.paid(Usage(10, 5, 2, 0, 1), 0.5, 2)
-    ledger.paid(Usage(1, 1), None, 1)
-    totals = ledger.totals()
-    assert (totals["requests"], totals["completions"], totals["tokens"], totals["usd"]) == (2, 3, 17, 0.5)
 
 
 @given(*[st.lists(st.integers(0, 10**9), min_size=len(fields(Usage)), max_size=len(fields(Usage)))] * 2)

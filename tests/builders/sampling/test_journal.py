@@ -7,11 +7,10 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
-from unittest import mock
 
 import pytest
 
-from bestofn.builders.errors import JournalError, PermanentRefusal
+from bestofn.builders.errors import JournalError
 from bestofn.builders.records import Request, Sampling, Usage
 from bestofn.builders.sampling import journal_file, journal_writer
 from bestofn.builders.sampling.journal import Journal
@@ -60,44 +59,6 @@ def test_what_was_kept_first_stays(tmp_path) -> None:
             assert [kept[index].reply for index in (0, 1, 2)] == [b"first", b"first", b"second"]
 
     asyncio.run(use())
-
-
-def test_a_journal_that_was_empty_reads_only_requests_that_it_may_have(tmp_path) -> None:
-    looked_up: list[bytes] = []
-
-    async def use() -> None:
-        async with Journal(tmp_path / "j.sqlite") as one:
-            real = one._reader
-            with mock.patch.object(one, "_reader") as reader:
-                reader.execute.side_effect = lambda *call: looked_up.append(call[1][0]) or real.execute(*call)
-                for key in (b"new", b"kept", b"refused"):
-                    assert not one.find(key, 0, [0])
-                    assert not one.refusals(key, 0, [0])
-                assert looked_up == []
-                await one.add(entry(b"kept"))
-                await one.add_refusals(b"refused", 0, [0], "p", PermanentRefusal("no"))
-                assert one.find(b"kept", 0, [0])
-                assert one.refusals(b"refused", 0, [0])
-                assert looked_up == [b"kept", b"refused"]
-        async with Journal(tmp_path / "j.sqlite") as later:
-            assert later.find(b"kept", 0, [0])
-            assert later.refusals(b"refused", 0, [0])
-
-    asyncio.run(use())
-
-
-def test_writes_that_wait_together_are_one_commit(tmp_path, monkeypatch) -> None:
-    commits = []
-    write = journal_writer._insert
-    monkeypatch.setattr(journal_writer, "_insert", lambda *given: commits.append(1) or write(*given))
-
-    async def use() -> None:
-        async with Journal(tmp_path / "j.sqlite") as journal:
-            await asyncio.gather(*(journal.add(entry(b"%d" % number)) for number in range(500)))
-            assert all(journal.find(b"%d" % number, 0, [0]) for number in range(500))
-
-    asyncio.run(use())
-    assert 1 <= len(commits) <= 50
 
 
 def test_unset_fields_change_no_key() -> None:
@@ -154,23 +115,6 @@ def test_a_torn_file_is_named(tmp_path) -> None:
     os.truncate(path, 50)
     with pytest.raises(JournalError, match="is not a journal"):
         Journal(path).open()
-
-
-def test_damage_within_is_named(tmp_path) -> None:
-    path = tmp_path / "j.sqlite"
-
-    async def use() -> None:
-        async with Journal(path) as journal:
-            for number in range(200):
-                await journal.add(entry(b"%d" % number, reply=os.urandom(500)))
-        with path.open("r+b") as file:
-            file.seek(4096)
-            file.write(b"\xff" * (path.stat().st_size - 4096))
-        with pytest.raises(JournalError, match="is damaged"):
-            async with Journal(path) as journal:
-                journal.find(b"7", 0, [0])
-
-    asyncio.run(use())
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path) -> None:

@@ -5,8 +5,6 @@ import pytest
 
 from bestofn.builders.errors import (
     AuthenticationError,
-    ConnectionFailed,
-    Forbidden,
     OutageError,
     RateLimitError,
     RequestError,
@@ -14,8 +12,6 @@ from bestofn.builders.errors import (
 )
 from bestofn.builders.sampling.availability import BREAKS_AFTER
 from bestofn.builders.sampling.limiter import (
-    FORBIDDEN_IN_A_ROW,
-    REFUSED_AT_START,
     Limiter,
     RateLimits,
     Size,
@@ -187,37 +183,6 @@ def test_the_breaker_sends_one_probe_at_a_time_and_says_why(caplog) -> None:
     assert "answers requests again" in caplog.text
 
 
-def test_an_outage_stops_the_run() -> None:
-    class Away(Service):
-        async def __call__(self) -> str:
-            self.calls += 1
-            raise ConnectionFailed("no connection")
-
-    service = Away()
-    limiter = Limiter("the service", RateLimits(concurrency=20, patience_s=0.2))
-
-    async def use() -> list[BaseException | str]:
-        return await asyncio.gather(*(limiter.run(service) for _ in range(50)), return_exceptions=True)
-
-    outcomes = asyncio.run(use())
-    assert all(isinstance(outcome, OutageError) for outcome in outcomes)
-    assert "the service has not answered" in str(outcomes[0])
-    assert service.calls < 50
-
-
-def test_refusing_everything_from_the_start_stops_the_run() -> None:
-    limiter = Limiter("s", RateLimits(concurrency=1))
-    service = Service(*[RequestError("no such model", status=404) for _ in range(100)])
-
-    async def use() -> list[BaseException | str]:
-        return await asyncio.gather(*(limiter.run(service) for _ in range(100)), return_exceptions=True)
-
-    outcomes = asyncio.run(use())
-    assert service.calls == REFUSED_AT_START
-    assert isinstance(outcomes[-1], OutageError)
-    assert "no such model" in str(outcomes[-1])
-
-
 def test_a_waiter_that_goes_away_takes_no_turn() -> None:
     limiter = Limiter("s", RateLimits(concurrency=1))
     service = Service(seconds=0.02)
@@ -231,14 +196,6 @@ def test_a_waiter_that_goes_away_takes_no_turn() -> None:
 
     asyncio.run(use())
     assert (service.calls, limiter.in_flight) == (2, 0)
-
-
-def test_rates_are_learnt_from_headers_below_what_the_user_allows() -> None:
-    limiter = Limiter("s", RateLimits(requests_per_minute=600))
-    limiter.learn({"x-ratelimit-limit-requests": "60000", "x-ratelimit-remaining-requests": "59999"})
-    assert limiter._rates._buckets["requests"]._rate == 10
-    limiter.learn({"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "59"})
-    assert limiter._rates._buckets["requests"]._rate == 1
 
 
 def test_a_used_up_allowance_is_waited_for() -> None:
@@ -285,15 +242,6 @@ def test_stricter_rates_of_a_second_one_hold_for_both() -> None:
     assert one._rates._buckets["requests"]._rate == 20
 
 
-def test_limits_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match="concurrency is 0"):
-        RateLimits(concurrency=0)
-
-
-def forbidden(count: int) -> list[Exception]:
-    return [AuthenticationError("blocked by the firewall", status=403) for _ in range(count)]
-
-
 def outcomes_of(*faults: Exception, requests: int = 30) -> list[BaseException | str]:
     limiter = Limiter("s", RateLimits(concurrency=1))
     service = Service(*faults)
@@ -303,21 +251,6 @@ def outcomes_of(*faults: Exception, requests: int = 30) -> list[BaseException | 
         return await asyncio.gather(*(limiter.run(service, size) for size in sizes), return_exceptions=True)
 
     return asyncio.run(use())
-
-
-def test_one_403_is_the_error_of_its_row() -> None:
-    refused, *others = outcomes_of(*forbidden(1))
-    assert isinstance(refused, Forbidden)
-    assert "firewall" in str(refused)
-    assert others == ["answer"] * 89
-
-
-def test_many_403_in_a_row_stop_the_run() -> None:
-    outcomes = outcomes_of(*forbidden(90))
-    kinds = [type(outcome) for outcome in outcomes]
-    before = 3 * (FORBIDDEN_IN_A_ROW - 1)
-    assert kinds[:before] == [Forbidden] * before
-    assert kinds[before] is AuthenticationError
 
 
 def test_a_401_stops_the_run_at_once() -> None:

@@ -46,7 +46,6 @@ class Service:
 
 FAULTS = {
     "no connection": lambda: ConnectionFailed("connection refused"),
-    "500": lambda: ServiceError("failed", status=500),
     "503": lambda: ServiceError("overloaded", status=503),
     "429": lambda: RateLimitError("slow down", status=429),
 }
@@ -73,7 +72,7 @@ def seconds_of(concurrency: int, outage_s: float, fault: str, requests: int, ans
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("outage_s", [1.0, 30.0])
-@pytest.mark.parametrize("concurrency", [16, 64, 256])
+@pytest.mark.parametrize("concurrency", [16, 256])
 def test_an_outage_costs_at_most_three_times_its_length(concurrency, outage_s, fault) -> None:
     requests, answer_s = 20 * concurrency, 0.5
     without, _ = seconds_of(concurrency, 0.0, fault, requests, answer_s)

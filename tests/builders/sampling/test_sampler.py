@@ -1,5 +1,4 @@
 import asyncio
-import gc
 import json
 from dataclasses import fields, replace
 
@@ -282,54 +281,6 @@ def test_the_budget_stops_within_what_is_under_way(tmp_path) -> None:
     assert len(provider.requests) == 100
 
 
-def test_what_fails_when_nobody_waits_any_more_is_no_complaint_of_the_event_loop(tmp_path) -> None:
-    refuse = lambda request, seed: AuthenticationError("no such key", status=401)  # noqa: E731
-    provider = Scripted(refuse, model="slow to refuse", latency_s=0.05)
-    told = []
-
-    async def leave(draws, book):
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["message"]))
-        waiting = asyncio.create_task(draws.draw(ASK))
-        await sent(provider)
-        waiting.cancel()
-        del waiting
-        await asyncio.sleep(0.1)
-        gc.collect()
-
-    use(tmp_path, provider, leave)
-    gc.collect()
-    assert told == []
-
-
-def test_samplers_of_one_run_share_the_time_that_a_stop_may_take(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("bestofn.builders.sampling.sampler.GRACE_S", 1.0)
-    provider = Scripted(told_by_seed, latency_s=60.0)
-    waited = []
-
-    async def run():
-        journal, book = Journal(tmp_path / "j.sqlite"), Ledger()
-        samplers = [sampler(provider, journal, book) for _ in range(2)]
-        real = asyncio.wait
-
-        async def noted(tasks, timeout=None):
-            waited.append(timeout)
-            return await real(tasks, timeout=timeout)
-
-        async with journal, samplers[0], samplers[1]:
-            asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(2)]
-            tasks = [asyncio.create_task(draws.draw(ask)) for draws, ask in zip(samplers, asks, strict=True)]
-            while len(provider.requests) < 2:  # noqa: ASYNC110
-                await asyncio.sleep(0)
-            for task in tasks:
-                task.cancel()
-            monkeypatch.setattr("bestofn.builders.sampling.sampler.asyncio.wait", noted)
-
-    asyncio.run(run())
-    assert len(waited) == 2
-    assert waited[0] > 0.2
-    assert waited[1] < 0.1
-
-
 def test_a_budget_wants_a_price(tmp_path) -> None:
     provider = Scripted(model="of unknown price")
     provider.free = False
@@ -501,16 +452,6 @@ def test_an_answer_tells_what_was_paid_for_it_whatever_the_price_is_today(tmp_pa
     assert first == ([1.5] * 3 if then else [None] * 3)
     assert use(tmp_path, provider, draw, prices=prices(12.0)) == [today] * 3, "unknown then: the price of today"
     assert len(provider.requests) == 1
-
-
-def test_another_order_of_properties_is_another_request(tmp_path) -> None:
-    one, other = (
-        replace(ASK, schema={"properties": {key: {"type": "string"} for key in names}}) for names in ("ba", "ab")
-    )
-    provider = Scripted(told_by_seed)
-    for request in (one, one, other):
-        use(tmp_path, provider, lambda draws, book, request=request: draws.draw(request, range(2)))
-    assert len(provider.requests) == 2
 
 
 def test_headers_that_may_choose_what_answers_are_part_of_the_identity() -> None:
