@@ -91,10 +91,6 @@ def test_a_problem_of_one_sentence_has_no_condition_to_take_away(kind: str) -> N
     assert CORRUPTIONS[kind]("What is 42 + 22?", "64") is None
 
 
-def test_a_result_that_is_no_number_is_not_overdetermined() -> None:
-    assert CORRUPTIONS["overdetermined"]("Factor x^2 - 1.", "(x-1)(x+1)") is None
-
-
 def test_problems_that_cannot_be_corrupted_are_counted() -> None:
     talk = Query("t", "chat", ({"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}))
     source = Malformed(Listed([talk, asked(1, "What is 42 + 22?", "64")]), kinds=["contradiction"], well_posed=False)
@@ -171,13 +167,6 @@ def test_a_day_that_the_calendar_lacks() -> None:
                 assert query.reference.answer == str(day)
 
 
-def test_fewer_and_none() -> None:
-    assert len(list(Unsolvable(max_queries=5))) == 5
-    assert len(list(Unsolvable(size=2_000))) == 4_000
-    with pytest.raises(SourceError, match="at least 1"):
-        Unsolvable(size=0)
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -223,7 +212,3 @@ def test_only_the_vague_ones_are_kept() -> None:
     ]
     assert source.skipped == {"not vague": 1}
     assert len(list(Vague(Listed([asked(1, "Fix it.", None)] * 3), max_queries=2))) == 2
-
-
-def test_no_verifier_passes_a_corrupted_problem_with_its_old_answer() -> None:
-    assert all(query.reference == Reference() for query in Malformed(Listed(hundred()), well_posed=False))

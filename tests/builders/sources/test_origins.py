@@ -157,11 +157,6 @@ def test_a_row_without_an_origin_column_points_itself(tmp_path: Path) -> None:
     assert query.reference.tests.cases[1] == {"stdin": "2\n", "stdout": "4\n"}
 
 
-def test_the_shipped_configuration_names_its_origins() -> None:
-    config = compose(["dataset=nemotron_code", "provider=scripted", "sandbox=none"])
-    assert ObjectBuilder().build(config["dataset"], "dataset").routes == {"code": 1}
-
-
 def test_a_table_that_cannot_be_opened_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file or folder"):
         Origins(paths={"taco": str(tmp_path / "nowhere")}).problem({"dataset": "taco", "split": "train", "index": 0})

@@ -298,9 +298,7 @@ def test_one_column_with_a_delimiter_in_a_value_is_read(tmp_path: Path) -> None:
     "word",
     [
         'dataset.columns.question={template: "{title}\\n\\n{body}"}',
-        "dataset.columns.question={template: '{title}\\n\\n{body}'}",
         'dataset.columns.question.template="{title}\\n\\n{body}"',
-        "dataset.columns.question.template='{title}\n\n{body}'",
     ],
 )
 def test_a_template_on_the_command_line_has_lines(tmp_path: Path, word: str) -> None:

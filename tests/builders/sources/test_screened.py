@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,8 +21,6 @@ from bestofn.builders.sources.nemotron import Nemotron
 from bestofn.builders.sources.prompt_text import tokens, words
 from bestofn.builders.sources.screened import Screened
 from bestofn.builders.sources.vague import Vague
-
-ROOT = Path(__file__).resolve().parents[3]
 
 WORDS = [
     f"{first}{last}" for first in ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti") for last in ("r", "n", "st", "v")
@@ -126,27 +121,6 @@ def test_the_first_of_its_kind_stays_and_a_second_pass_gives_the_same() -> None:
     source = Screened(Listed(texts), max_queries=45)
     assert passing(source) == passing(source) == [f"q{number}" for number in range(45)]
     assert passing(Screened(Listed(texts))) == [f"q{number}" for number in range(50)]
-
-
-def test_the_temporary_file_is_gone_after_a_kill(tmp_path: Path) -> None:
-    program = """
-import os, signal
-from bestofn.builders.sources import near_duplicates
-from bestofn.builders.records import Query
-near_duplicates._CACHE_KIB = 16
-with near_duplicates.SeenPrompts() as seen:
-    for number in range(300):
-        assert seen.overlap(Query("q", "math", ({"role": "user", "content": f"say {number}"},))) is None
-    opened = [f"/proc/self/fd/{one}" for one in os.listdir("/proc/self/fd")]
-    names = [os.readlink(one) for one in opened if os.path.lexists(one)]
-    print(sum(name.startswith(os.environ["TMPDIR"]) for name in names), flush=True)
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    words = [sys.executable, "-c", program]
-    env = os.environ | {"TMPDIR": str(tmp_path), "SQLITE_TMPDIR": str(tmp_path)}
-    done = subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout == "1\n", done.stderr
-    assert not list(tmp_path.iterdir())
 
 
 def test_wrong_settings_are_named() -> None:

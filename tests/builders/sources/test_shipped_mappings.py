@@ -251,17 +251,7 @@ def test_calls_are_read_in_every_form_of_a_dataset(name: str, expected: Sequence
     assert calls == list(expected)
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in (conf_folder() / "dataset").glob("*.yaml")))
-def test_a_shipped_dataset_states_its_license(name: str) -> None:
-    dataset = compose([f"dataset={name}", "provider=scripted", "sandbox=none"])["dataset"]
-    while isinstance(dataset.get("source"), dict):
-        dataset = dataset["source"]
-    own_data = dataset.get("path") == "???" and not dataset["_target_"].endswith("Bfcl")
-    assert own_data or dataset["license"]
-
-
 def test_every_table_mapping_that_is_shipped_is_tested() -> None:
-    from bestofn.builders.config.choices import conf_folder
 
     files = {path.stem for path in (conf_folder() / "dataset").glob("*.yaml")}
     general = {

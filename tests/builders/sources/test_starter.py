@@ -15,7 +15,6 @@ import pytest
 from bestofn.builders.errors import SourceError
 from bestofn.builders.pocket.tasks import FAMILIES, PARTS, Task, tasks
 from bestofn.builders.records import Query
-from bestofn.builders.schema import query_from_row, query_to_row
 from bestofn.builders.sources.starter import Starter
 from tests.requirements import need
 
@@ -44,11 +43,6 @@ def test_is_the_same_every_time_and_other_for_another_seed() -> None:
     assert list(Starter()) == list(Starter())
     assert [query.id for query in Starter(seed=1)] != [query.id for query in Starter()]
     assert len({query.id for query in Starter()}) == 240
-
-
-def test_survives_arrow() -> None:
-    for query in Starter():
-        assert query_from_row(query_to_row(query)) == query
 
 
 def test_chooses_splits_and_counts_within_them() -> None:

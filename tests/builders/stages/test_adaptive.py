@@ -88,11 +88,6 @@ def test_the_greedy_candidate_is_sampled_once_and_not_counted(tmp_path) -> None:
     assert candidates[0]["detail"]["adaptive"]["n_used"] == 2
 
 
-def test_what_stops_the_run_is_raised(tmp_path) -> None:
-    with pytest.raises(BudgetError):
-        run(tmp_path, "stop")
-
-
 @pytest.mark.parametrize("wrong", [{"least": 0}, {"settled": 0.7}, {"passes": -1}])
 def test_rules_that_make_no_sense_are_refused(wrong) -> None:
     with pytest.raises(ValueError, match="adaptive"):

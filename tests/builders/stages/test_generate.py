@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bestofn.builders.errors import AuthenticationError, ConfigError, RequestError
-from bestofn.builders.formats.prompt_texts import with_system_text
+from bestofn.builders.errors import ConfigError, RequestError
 from bestofn.builders.providers.recorded import Recorded
 from bestofn.builders.providers.scripted import Scripted
 from bestofn.builders.records import Candidate, Completion, Persona, Query, Reference, Sampling, Usage
@@ -57,10 +56,6 @@ def test_the_persona_is_sent_and_not_stored(tmp_path) -> None:
     system = provider.requests[0].messages[0]
     assert system == {"role": "system", "content": "You are a pirate.\n\nShow your work.\n\nBe exact."}
     assert "pirate" not in json.dumps([dict(message) for message in candidates[0].messages])
-
-
-def test_an_empty_system_text_leaves_the_messages_unchanged() -> None:
-    assert with_system_text(QUERY.messages, "") == QUERY.messages
 
 
 def test_variants_take_turns_and_each_has_one_request(tmp_path) -> None:
@@ -113,11 +108,6 @@ def test_a_failed_sample_is_a_candidate_with_its_error(tmp_path) -> None:
     assert [bool(one.error) for one in candidates] == [False, True, False]
     assert "too long" in candidates[1].error
     assert (candidates[1].stop_reason, candidates[1].cost_usd, candidates[1].messages) == ("error", None, ())
-
-
-def test_errors_that_stop_the_run_are_raised(tmp_path) -> None:
-    with pytest.raises(AuthenticationError):
-        generate(tmp_path, Scripted(AuthenticationError("no key")), n=2, variants=["plain", "bullets"])
 
 
 def cut(request, seed) -> Completion:

@@ -11,8 +11,7 @@ import pytest
 
 from bestofn.builders.errors import AuthenticationError, ServiceError
 from bestofn.builders.formats.tool_calls import call, declaration
-from bestofn.builders.formats.trainable import trainable
-from bestofn.builders.records import Candidate, Completion, Message, Request, Sampling, Usage
+from bestofn.builders.records import Candidate, Completion, Message, Request, Usage
 from bestofn.builders.stages.rollout import RolloutLimits, rollout
 from bestofn.sandbox.tools.mock_tools import MockTools
 
@@ -325,23 +324,6 @@ def test_a_capability_refusal_after_invented_results_is_retried_with_a_model() -
         FakeSampler(answer), request, MockTools(sampler=FakeSampler(play)), limits=RolloutLimits(retry_refusals=False)
     )
     assert "retry" not in kept.detail
-
-
-def test_the_seed_of_each_sample_is_kept() -> None:
-    request = Request(messages=({"role": "user", "content": "x"},), sampling=Sampling(seed=7))
-    assert [c.seed for c in run(FakeSampler(lambda request, index: "y"), request, n=2)] == [7, 8]
-
-
-def test_traces_have_argument_objects_for_chat_templates() -> None:
-    messages = [calling(("f", '{"a": 1}'), ("g", "{broken")), {"role": "tool", "tool_call_id": "id0", "content": "{}"}]
-    shaped = trainable(messages)
-    assert shaped[0]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
-    assert shaped[0]["tool_calls"][1]["function"]["arguments"] == {"_raw": "{broken"}
-
-
-def test_limits_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"limits\.turns is 0"):
-        RolloutLimits(turns=0)
 
 
 def user_saying(*texts: str | None) -> Any:

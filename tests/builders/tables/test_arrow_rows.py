@@ -57,31 +57,6 @@ def test_datasets_reads_the_same_rows() -> None:
     assert Dataset(table).to_list() == rows
 
 
-NULLABLE = st.none() | st.integers(-(2**53), 2**53)
-COLUMNS = {
-    "text": (Value("string"), st.none() | st.text(st.characters(codec="utf-8"))),
-    "integer": (Value("int64"), NULLABLE),
-    "number": (Value("float64"), st.none() | st.floats(allow_nan=False)),
-    "flag": (Value("bool"), st.none() | st.booleans()),
-    "rare": (Value("int32"), st.none() | st.integers(0, 9)),
-    "lists": (List(List(Value("int64"))), st.none() | st.lists(st.none() | st.lists(NULLABLE, max_size=3), max_size=3)),
-    "structs": (List({"a": Value("bool")}), st.lists(st.none() | st.fixed_dictionaries({"a": st.booleans()}))),
-}
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_arrays_equal_those_of_pyarrow(name: str, data: st.DataObject) -> None:
-    feature, strategy = COLUMNS[name]
-    values = data.draw(st.lists(strategy, max_size=20))
-    features = Features({name: feature})
-    kind = features.arrow_schema.field(name).type
-    made = to_table([{name: value} for value in values], features)[name].combine_chunks()
-    made.validate(full=True)
-    assert made.equals(pa.array(values, kind))
-
-
 @pytest.mark.parametrize(
     ("feature", "value"),
     [
@@ -96,11 +71,6 @@ def test_arrays_equal_those_of_pyarrow(name: str, data: st.DataObject) -> None:
 def test_a_value_of_another_type_is_an_error(feature: object, value: object) -> None:
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):
         to_table([{"x": value}, {"x": None}], Features({"x": feature}))
-
-
-def test_a_value_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError)):
-        to_table([{"id": 3}], FEATURES)
 
 
 def test_an_empty_table_keeps_its_schema() -> None:

@@ -7,8 +7,6 @@ import stat
 import threading
 from pathlib import Path
 
-import pytest
-
 from bestofn.builders.tables.atomic_text import write_text
 
 
@@ -27,16 +25,3 @@ def test_an_open_file_is_written_in_place(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w+", encoding="utf-8") as file:
         write_text(Path(f"/proc/self/fd/{file.fileno()}"), "text")
         assert file.read() == "text"
-
-
-def test_a_stopped_write_leaves_no_unfinished_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(descriptor: int) -> None:
-        raise KeyboardInterrupt
-
-    file = tmp_path / "manifest.json"
-    write_text(file, "old")
-    monkeypatch.setattr(os, "fsync", stop)
-    with pytest.raises(KeyboardInterrupt):
-        write_text(file, "new")
-    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
-    assert file.read_text("utf-8") == "old"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,9 +18,8 @@ from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import hub
 from bestofn.builders.report.hub_card import configs_of, files_by_view
-from bestofn.builders.tables import parquet_files, shards, writer
-from bestofn.builders.tables.parquet_files import Writer, file_side, table_files
-from bestofn.builders.tables.writer import ViewWriter
+from bestofn.builders.tables import parquet_files, writer
+from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.training.settings import TrainingSettings
 from bestofn.scripts import compare, loop
 from bestofn.scripts.catalogue import COMPARE
@@ -79,54 +77,6 @@ def test_rows_come_back_in_order_from_as_many_files_as_it_took(
     )
     if file_bytes == parquet_files.ONE_FILE:
         assert count == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "side"),
-    [("train.parquet", "train"), ("test-00000-of-00012.parquet", "test"), ("a-b.parquet", "a-b")],
-)
-def test_a_file_says_its_side(name: str, side: str) -> None:
-    assert file_side(Path(name)) == side
-
-
-@pytest.mark.slow
-def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, limit, real = [], 200_000, Writer.add_table
-    open_ones: set[Writer] = set()
-
-    def add(self: Writer, table: Any) -> None:
-        real(self, table)
-        if self.path.parent.name == "shards":
-            return
-        open_ones.add(self)
-        held.append(sum(one.buffered_bytes for one in open_ones))
-
-    small(monkeypatch, file_bytes=1 << 30, waiting=limit)
-    monkeypatch.setattr(Writer, "add_table", add)
-    out = write_run(tmp_path / "run", QUERIES)
-    one_flush = 400_000  # Arrow bytes that may be added between two checks of the limit
-    assert (
-        limit / 2 < max(held) < limit + one_flush < sum(pq.read_table(file).nbytes for file in out.glob("*/*.parquet"))
-    )
-    (candidates,) = table_files(out / "candidates")
-    assert pq.read_metadata(candidates).num_row_groups > 3
-
-
-@pytest.mark.slow
-def test_few_long_rows_wait_as_python_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: dict[bool, int] = {}
-    real = ViewWriter._convert_records
-
-    def convert(self: ViewWriter) -> None:
-        held[long] = max([held.get(long, 0), *map(len, self._records.values())])
-        real(self)
-
-    monkeypatch.setattr(ViewWriter, "_convert_records", convert)
-    for long, size in ((False, shards.READ_BYTES), (True, 20_000)):
-        monkeypatch.setattr(shards, "READ_BYTES", size)
-        write_run(tmp_path / str(long), QUERIES)
-    assert 100 < held[False] < writer.BUFFERED_RECORDS
-    assert held[True] < 100
 
 
 @pytest.mark.slow

@@ -22,10 +22,14 @@ def rows(file: Path) -> list[dict[str, Any]]:
     return load_dataset("parquet", data_files=str(file), split="train").to_list()
 
 
-@pytest.mark.parametrize("tools", [False, True])
+@pytest.fixture(scope="module")
+def run_with_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run") / "run", 12)
+
+
 @pytest.mark.parametrize("table", ["dpo", "kto", "sft", "grpo", "reward_model", "candidates"])
-def test_the_copy_has_the_same_content_in_plain_types(table: str, tools: bool, tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", 12, tools=tools) / table
+def test_the_copy_has_the_same_content_in_plain_types(table: str, run_with_tools: Path, tmp_path: Path) -> None:
+    folder = run_with_tools / table
     sources = sorted(folder.glob("*.parquet"))
     targets = [tmp_path / "plain" / source.name for source in sources]
     write_plain(table, sources, targets)

@@ -27,12 +27,17 @@ def test_the_committed_page_is_up_to_date() -> None:
     assert PAGE.with_suffix(".json").read_text("utf-8") == schema_page.json_schemas()
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run") / "run", 9)
+
+
 @pytest.mark.parametrize("table", ["candidates", "dpo", "reward_model", "kto", "sft", "grpo"])
-def test_the_rows_of_a_run_match_the_json_schema(table: str, tmp_path: Path) -> None:
+def test_the_rows_of_a_run_match_the_json_schema(table: str, run: Path) -> None:
     schema = schema_page.json_schema(table)
     Draft202012Validator.check_schema(schema)
     check = Draft202012Validator(schema)
-    files = [str(file) for file in (write_run(tmp_path / "run", 9) / table).glob("*.parquet")]
+    files = [str(file) for file in (run / table).glob("*.parquet")]
     rows = load_dataset("parquet", data_files=files, split="train").to_list()
     assert rows
     assert not [error.message for row in rows for error in check.iter_errors(row)]
@@ -41,8 +46,7 @@ def test_the_rows_of_a_run_match_the_json_schema(table: str, tmp_path: Path) -> 
     assert not check.is_valid({name: value for name, value in rows[0].items() if name != first})
 
 
-def test_a_stored_candidate_comes_back_as_it_was(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", 9)
+def test_a_stored_candidate_comes_back_as_it_was(run: Path) -> None:
     stored = [one for row in shards.nested(sorted((run / "shards").glob("*.parquet"))) for one in row["candidates"]]
     assert [candidate_to_row(candidate_from_row(one)) for one in stored] == stored
     assert json.loads(PAGE.with_suffix(".json").read_text("utf-8"))["$defs"].keys() == VIEWS.keys()

@@ -15,7 +15,7 @@ from bestofn.builders.formats.judge_reply import reply_object
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.tables import parquet_files
 from bestofn.builders.tables.columns import TableSettings
-from bestofn.builders.tables.views import VIEWS, view_features, view_rows
+from bestofn.builders.tables.views import view_features, view_rows
 from bestofn.builders.tables.writer import side_of, write_views
 from bestofn.verifiers.judge.pairwise import SCHEMA
 from tests.runs import rows, write_run
@@ -213,10 +213,6 @@ def test_whatever_arguments_a_model_wrote_are_published(tmp_path: Path, written:
     assert message["tool_calls"][0]["function"]["arguments"] == read
 
 
-def test_streaming_reads_the_same(run: Path) -> None:
-    assert list(loaded(run, "sft", streaming=True)) == loaded(run, "sft").to_list()
-
-
 def test_steps_become_labels() -> None:
     (row,) = rows(1, 2)
     steps = [{"text": "one", "score": 0.9}, {"text": "two", "score": 0.2}]
@@ -325,15 +321,6 @@ def test_no_partial_file_is_left(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="cut"):
         parquet_files.write_parquet(broken(), tmp_path / "x.parquet", view_features("grpo"), {})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_features_name_every_column() -> None:
-    (row,) = rows(1, 4)
-    row["scores"][0]["parts"] = {"steps": [{"text": "a", "score": 1.0}]}
-    row["candidates"][0]["error"] = ""
-    for name in VIEWS:
-        for flat in view_rows(name, row):
-            assert list(flat) == list(view_features(name)), name
 
 
 def test_a_kept_persona_begins_every_training_prompt_and_no_stored_one(run: Path, tmp_path: Path) -> None:
