@@ -235,26 +235,6 @@ def test_a_model_that_does_not_fit_is_named_with_what_it_needs(
     assert "Set dtype=bfloat16" in caplog.text
 
 
-def test_two_models_that_do_not_fit_together_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    for name in ("policy", "reward"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "model.safetensors").write_bytes(b"0" * 1000)
-    both = [LocalWeights(str(tmp_path / name)) for name in ("policy", "reward")]
-    monkeypatch.setattr(memory_plan, "has_gpu", lambda: False)
-    monkeypatch.setattr(memory_plan, "available_gb", lambda: 2e-6)
-    memory_plan.check_memory_of_all([both[0], both[0]])
-    memory_plan.check_memory_of_all([both[0], both[1]._replace(device_map="auto")])
-    assert not caplog.records
-    memory_plan.check_memory_of_all(both)
-    assert "policy (0.0 GB), reward (0.0 GB) need 0.0 GB of memory together" in caplog.text
-    monkeypatch.setattr(memory_plan, "available_gb", lambda: 3e-6)
-    caplog.clear()
-    memory_plan.check_memory_of_all(both)
-    assert not caplog.records
-
-
 @pytest.mark.parametrize(("needs", "available", "fits"), [((45, 16), 128, True), ((45, 45), 80, False)])
 def test_the_memory_of_a_model_and_its_reward_is_added(
     needs: tuple[float, float], available: float, fits: bool, monkeypatch: pytest.MonkeyPatch, caplog: Any

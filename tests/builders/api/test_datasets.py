@@ -151,10 +151,8 @@ def test_an_interrupted_table_continues_after_its_finished_parts(tmp_path, monke
 @pytest.mark.parametrize(
     ("row", "given", "message"),
     [
-        ({"completion": "1", "response": "2", "gold": "1"}, {}, "'completion' or 'response'. Set response="),
         ({"completion": "1", "gold": "1", "ground_truth": "2"}, {}, "'gold' or 'ground_truth'. Set reference=gold"),
         ({"text_a": "1", "gold": "1"}, {}, "Set response= to one of text_a, gold"),
-        ({"completion": "1", "text_b": "1"}, {}, "Set reference= to one of completion, text_b"),
         ({"completion": "1", "gold": "1"}, {"response": "complete"}, "did you mean 'completion'"),
         ({"completion": "1", "gold": "1"}, {"refrence": "gold"}, "did you mean 'reference'"),
     ],

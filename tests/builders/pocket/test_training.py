@@ -11,8 +11,8 @@ import pytest
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.local_model.engine import LocalEngine
-from bestofn.builders.pocket.lessons import EncodedExample, batches, conversations, grouped, lessons
-from bestofn.builders.pocket.muon import Muon, orthogonal, schedule
+from bestofn.builders.pocket.lessons import batches, conversations
+from bestofn.builders.pocket.muon import Muon
 from bestofn.builders.pocket.training import train_pocket
 
 
@@ -43,10 +43,6 @@ def test_only_the_last_lesson_slips(config: Mapping[str, Any]) -> None:
     assert 0.25 < shares[2] < 0.45
 
 
-def test_the_lessons_take_all_steps(config: Mapping[str, Any], tokenizer: Any) -> None:
-    assert sum(1 for _ in lessons(tokenizer, {**config, "steps": 10})) == 10
-
-
 def test_the_loss_is_on_the_answer_and_its_end_alone(config: Mapping[str, Any], tokenizer: Any) -> None:
     ids, labels = next(batches(tokenizer, config, config["lessons"][-1], "0"))
     assert ids.numel() <= config["tokens"]
@@ -62,29 +58,6 @@ def test_batches_are_the_same_for_the_same_seed(config: Mapping[str, Any], token
     assert first[0].equal(second[0])
     other = next(batches(tokenizer, config, config["lessons"][-1], "1"))
     assert not (other[0].shape == first[0].shape and other[0].equal(first[0]))
-
-
-def test_groups_fill_their_tokens() -> None:
-    pool = [EncodedExample([0] * length, 0) for length in (2, 2, 3, 3, 5, 9)]
-    assert [len(group) for group in grouped(pool, 10)] == [3, 2, 1]
-    assert sum(map(len, grouped(pool, 10))) == len(pool)
-
-
-def test_schedule_rises_holds_and_falls() -> None:
-    assert schedule(0, 90, 10) == 0.1
-    assert schedule(30, 90, 10) == schedule(59, 90, 10) == 1.0
-    assert schedule(75, 90, 10) == 0.5
-    assert schedule(90, 90, 10) == 0.0
-
-
-def test_updates_are_orthogonal_whatever_the_shape() -> None:
-    import torch
-
-    torch.manual_seed(0)
-    for shape in ((3, 16, 16), (2, 48, 16), (2, 16, 48)):
-        singular = torch.linalg.svdvals(orthogonal(torch.randn(shape)))
-        assert singular.min() > 0.3
-        assert singular.max() < 1.3
 
 
 def test_muon_agrees_with_torchs_own() -> None:
