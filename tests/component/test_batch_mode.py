@@ -143,9 +143,7 @@ def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
     return answer
 
 
-@pytest.mark.parametrize(
-    "page", [b"<html>maintenance</html>", b"[]", b"{}", b'{"status": 3}'], ids=["html", "list", "empty", "other"]
-)
+@pytest.mark.parametrize("page", [b"<html>maintenance</html>", b'{"status": 3}'], ids=["html", "other"])
 def test_a_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
     double = OpenAIDouble()
     with WireServer(looked_at(double, Answer(page))) as server:
@@ -154,7 +152,12 @@ def test_a_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> 
     assert (len(double.inputs), double.online) == (1, 0)
 
 
-@pytest.mark.parametrize("page", [b"<html>maintenance</html>", b'{"processing_status": null}', b"{}"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        b'{"processing_status": null}',
+    ],
+)
 def test_anthropics_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
     double = AnthropicDouble()
     with WireServer(looked_at(double, Answer(page))) as server:

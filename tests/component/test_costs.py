@@ -17,7 +17,7 @@ from bestofn.builders.report.headline import headline
 from bestofn.builders.report.hub import Hub, PushChecks, prepare
 from bestofn.builders.report.inspect_text import notes
 from bestofn.builders.run import manifest
-from bestofn.builders.sampling.cost import load_prices, price_setting
+from bestofn.builders.sampling.cost import price_setting
 from bestofn.scripts.build import build
 from tests.wire_server import Answer, Sent, WireServer
 
@@ -184,13 +184,3 @@ def test_a_temperature_that_claude_does_not_get_is_not_recorded_as_sent(
     assert set(sent_temperatures) == {0.9}
     assert {row["temperature"] for row in table(tmp_path / "sent")} == {0.9}
     assert not [one for one in to_json(figures_of_run(tmp_path / "sent"))["problems"] if "sent" in one["fact"]]
-
-
-@pytest.mark.parametrize("model", ["gpt-5.1", "Qwen/Qwen3-8B", "org/a.b_c:free", "m"])
-def test_the_printed_setting_of_a_price_works(model: str) -> None:
-    import shlex
-
-    (word,) = shlex.split(price_setting(model))
-    price = load_prices(compose([word])["prices"])[model]
-    assert price is not None
-    assert (price.input, price.output) == (1.0, 4.0)

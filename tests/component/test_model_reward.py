@@ -56,8 +56,7 @@ def by_card(folder: Path, query: Query, candidate: Candidate) -> float:
 LONG = "Explain this at length. " * 12
 
 
-@pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("distinct_pad", [True, False])
+@pytest.mark.parametrize(("share", "distinct_pad"), [(True, False), (False, True)])
 def test_batches_score_as_the_model_card_does_one_by_one(tmp_path: Path, share: bool, distinct_pad: bool) -> None:
     folder = save_reward_model(tmp_path, distinct_pad=distinct_pad)
     asked = [
@@ -68,12 +67,6 @@ def test_batches_score_as_the_model_card_does_one_by_one(tmp_path: Path, share: 
     for (query, candidates), row in zip(asked, found, strict=True):
         for candidate, score in zip(candidates, row, strict=True):
             assert score.value == pytest.approx(by_card(folder, query, candidate), abs=1e-5)
-
-
-def test_one_beginning_of_text(folder: Path) -> None:
-    reward = ModelReward(str(folder))
-    ids = reward._load().ids([{"role": "user", "content": "hi"}])
-    assert ids.count(tokenizer().bos_token_id) == 1
 
 
 def test_tools_of_the_query_are_read(folder: Path) -> None:
@@ -185,7 +178,7 @@ def test_a_model_that_cannot_share_is_scored_plainly(folder: Path, monkeypatch: 
     assert [s.value for s in plain] == pytest.approx([s.value for s in right], abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["Llama", "Qwen2", "Qwen3", "Mistral", "Gemma", "Gemma2"])
+@pytest.mark.parametrize("kind", ["Llama", "Qwen3", "Mistral", "Gemma2"])
 def test_a_shared_prompt_scores_as_alone_on_other_architectures(kind: str) -> None:
     import transformers
 

@@ -11,7 +11,6 @@ import torch
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, Query, Score, Verdict
-from bestofn.builders.tables.views import view_rows
 from bestofn.reward.process_model_reward import ProcessModelReward
 from bestofn.reward.step_model import QWEN_SYSTEM
 from tests.tiny_models import llama_config, save_language_model, tokenizer
@@ -114,19 +113,3 @@ def test_checkpoints_of_another_kind_are_refused(tmp_path: Path) -> None:
         scores(ProcessModelReward(str(three), family="qwen"), "a")
     with pytest.raises(ConfigError, match="cannot be loaded"):
         scores(ProcessModelReward(str(tmp_path / "none")), "a")
-
-
-def test_the_steps_fill_the_prm_view(tmp_path: Path) -> None:
-    from bestofn.builders.schema import candidate_to_row, query_to_row, score_to_row, verdict_to_row
-
-    (score,) = scores(ProcessModelReward(str(save(tmp_path, "qwen"))), "\n\n".join(STEPS))
-    (candidate,) = answers("\n\n".join(STEPS))
-    row = {
-        **query_to_row(QUERY),
-        "candidates": [candidate_to_row(candidate)],
-        "verdicts": [verdict_to_row(Verdict("abstain", 0.0, "", "t"))],
-        "scores": [score_to_row(score)],
-        "pairs": [],
-    }
-    (flat,) = view_rows("prm", row)
-    assert flat["completions"] == STEPS

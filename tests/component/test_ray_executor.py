@@ -1,6 +1,5 @@
 """Builds on a real Ray cluster of several nodes on this machine give the same dataset as a local build."""
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -18,13 +17,9 @@ import pytest
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError, MachineError
-from bestofn.builders.executors.cluster_gateway import GatewaySampler
 from bestofn.builders.executors.cluster_pool import WorkerPool
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.executors.ray_executor import Place, RayExecutor
-from bestofn.builders.providers.openai_chat import OpenAIChat
-from bestofn.builders.records import Request
-from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from tests.loopback import OpenAIServer
 
@@ -273,29 +268,6 @@ def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_pat
         with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|before they were ready).*low on memory"):
             executor.run(config(tmp_path, server), tmp_path / "ray")
     assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
-
-
-class Sleeper:
-    async def draw(self, *given: Any) -> None:
-        await asyncio.sleep(60)
-
-
-def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
-    """If Ray kills the gateway because of its memory, the run stops, and no open request becomes a row's error."""
-    import ray
-
-    lost: list[str] = []
-    ray.init(cluster.address, log_to_driver=False)
-    try:
-        gateway = ray.remote(Sleeper).options(num_cpus=0, resources=tight).remote()
-        sampler = GatewaySampler(
-            OpenAIChat(model="m", free=True), Ledger(), gateway, lambda error: lost.append(str(error))
-        )
-        with pytest.raises(MachineError, match="is gone"):
-            asyncio.run(sampler.draw(Request(({"role": "user", "content": "?"},))))
-    finally:
-        ray.shutdown()
-    assert "is gone" in lost[0]
 
 
 def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, monkeypatch, caplog) -> None:

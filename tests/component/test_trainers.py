@@ -22,7 +22,6 @@ from bestofn.builders.records import Request, Sampling
 from bestofn.builders.training.settings import METHODS, TrainingSettings, recipe
 from bestofn.builders.training.trainers import train
 from bestofn.builders.training.trl_settings import trl_arguments, write_yaml
-from bestofn.scripts.train import next_step
 from tests.tiny_models import save_language_model
 from tests.wandb_files import stored_run
 
@@ -95,11 +94,6 @@ def test_takes_steps_and_saves_a_model_and_metrics(
     assert (tmp_path / "model.safetensors").exists()
     logged = json.loads((tmp_path / "metrics.json").read_text())["log"]
     assert logged[-1]["step"] == 2
-
-
-def test_the_next_step_after_a_reward_model_is_scoring(run: Path, tmp_path: Path) -> None:
-    assert f"reward=model reward.path={tmp_path}" in next_step(settings(run, "reward", tmp_path))
-    assert f"provider.model={tmp_path}" in next_step(settings(run, "dpo", tmp_path))
 
 
 def test_what_dpo_saves_is_a_provider_again(run: Path, tmp_path: Path) -> None:
@@ -283,11 +277,7 @@ def test_a_training_reports_to_weights_and_biases(run: Path, tmp_path: Path, mon
     [
         ({"learning_rat": 1}, r"did you mean 'learning_rate'.* keys; the nearest are learning_rate, "),
         ({"max_steps": "abc"}, r"trl.max_steps is 'abc' \(str\); expected a whole number"),
-        ({"max_steps": 0}, "trl.max_steps is 0"),
-        ({"learning_rate": -1.0}, "trl.learning_rate is -1.0; expected a number that is not negative"),
-        ({"per_device_train_batch_size": 0}, "expected a larger number"),
         ({"report_to": "tensorboard"}, "tensorboard.*trl.report_to=none"),
-        ({"report_to": "trackio"}, "trackio.*trl.report_to=none"),
         ({"lr_scheduler_type": "nope"}, "nope"),
         ({"max_length": 1}, "Set a larger trl.max_length"),
     ],

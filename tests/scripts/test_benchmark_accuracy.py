@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.config.arguments import parse
 from bestofn.builders.records import Query, Verdict
-from bestofn.scripts.benchmark import OF_ACCURACY, words_of
-from bestofn.scripts.catalogue import BENCHMARK
 from bestofn.verifiers.calibration import TABLE
 from tests.benchmarks.accuracy import fit, measure
 from tests.benchmarks.accuracy.figures import Decision, Result, badly_calibrated, bins, figures
@@ -124,14 +121,7 @@ PROGRAM = {"id": "1", "prompt": "?", "candidate": "SELECT 1", "gold_sql": "SELEC
 BROKEN = {
     "a missing set": ("qa_evouna", None, "data.jsonl does not exist. Set data=DIR"),
     "not JSON": ("qa_evouna", "{not JSON", "line 1 is not JSON"),
-    "no object": ("qa_evouna", "[1]", "line 1 is not a JSON object"),
     "a missing field": ("qa_evouna", {"id": "1", "question": "?", "label": True}, "has no field 'gold'"),
-    "a wrong type": ("qa_evouna", {"id": "1", "question": "?", "gold": "x", "label": True}, "expected a list"),
-    "a label of another kind": (
-        "math_l5_chat",
-        MATH | {"label": "yes"},
-        "has the label 'yes'; expected one of true, false",
-    ),
     "no databases": ("code_sql", PROGRAM | {"databases": ["dbs/a.sql"]}, "needs the database"),
 }
 
@@ -153,9 +143,7 @@ def test_a_set_that_cannot_be_read_is_a_message(name: str, tmp_path: Path, capsy
     ("words", "message"),
     [
         (["kinds=mathe"], "did you mean 'math'?"),
-        (["sets=math500"], "Known: math500_rho"),
         (["half=first"], "expected work or kept"),
-        (["show=many"], "expected a number of rows"),
     ],
 )
 def test_an_unknown_word_is_a_message(words: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
@@ -173,11 +161,6 @@ def test_the_halves_are_disjoint_by_problem(tmp_path: Path) -> None:
     assert half_of(LabelledRow({"id": "p0"}, tmp_path, "")) == half_of(
         LabelledRow({"id": "x", "problem_id": "p0"}, tmp_path, "")
     )
-
-
-def test_only_the_stances_answer_two_questions() -> None:
-    sets = [name for kind in KINDS.values() for name in kind.sets]
-    assert {name for name in sets if sets.count(name) > 1} == {"stance_when2call"}
 
 
 def test_the_classification_of_a_refusal_states_how_sure_it_is() -> None:
@@ -232,10 +215,3 @@ def test_the_confidence_of_each_rule_is_counted_and_other_kinds_are_kept(tmp_pat
 def test_the_table_of_confidences_has_every_kind_with_a_verifier() -> None:
     measured = {name for name, kind in KINDS.items() if not kind.without and not kind.needs}
     assert set(json.loads(TABLE.read_text())) == measured
-
-
-def test_settings_of_other_benchmarks_are_not_passed_on() -> None:
-    given = parse(BENCHMARK, ["accuracy", "kinds=math", "half=kept", "verifier.mode=loose"])
-    words = words_of(given)
-    assert {"half=kept", "verifier.mode=loose"} <= set(words)
-    assert {word.partition("=")[0] for word in words} <= {*OF_ACCURACY, "verifier.mode"}

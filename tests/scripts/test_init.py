@@ -26,11 +26,6 @@ SHAPES = {
         {"id": "uuid", "question": "problem", "reference": "gold"},
         "3 with a reference answer",
     ),
-    "conversations as prompts": (
-        [{"prompt": [{"role": "user", "content": f"{number} + 2?"}], "answer": number + 2} for number in range(3)],
-        {"messages": "prompt", "reference": "answer"},
-        "3 with a reference answer",
-    ),
     "unusual names": (
         [{"word problem": f"What is {number} + 2?", "key": 1, "correct value": number + 2} for number in range(3)],
         {"question": "word problem", "reference": "correct value"},
@@ -45,22 +40,6 @@ SHAPES = {
         [{"text": "Write add(a, b).", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}],
         {"question": "text", "tests": "test_list"},
         "1 with tests",
-    ),
-    "humaneval": (
-        [
-            {
-                "prompt": 'def add(a, b):\n    """Add."""\n',
-                "test": "def check(candidate):\n    assert candidate(1, 2) == 3",
-                "entry_point": "add",
-            }
-        ],
-        {"question": "prompt", "tests": "test"},
-        "1 with tests",
-    ),
-    "chat": (
-        [{"messages": [{"role": "user", "content": f"Hello {number}!"}]} for number in range(2)],
-        {"messages": "messages"},
-        "2 with no reference",
     ),
     "sharegpt": (
         [{"conversations": [{"from": "human", "value": "Hello!"}, {"from": "gpt", "value": "Hi!"}]}],
@@ -82,30 +61,10 @@ SHAPES = {
         },
         "1 with expected calls",
     ),
-    "choices": (
-        [{"question": "Which is largest?", "choices": ["one", "two", "three"], "answer": 2}],
-        {"question": "question", "choices": "choices", "reference": "answer"},
-        "1 with options",
-    ),
     "options in columns": (
         [{"question": "Which is largest?", "A": "one", "B": "two", "C": "three", "answer": "C"}],
         {"question": "question", "choices": {"fields": {"A": "A", "B": "B", "C": "C"}}, "reference": "answer"},
         "1 with options",
-    ),
-    "boxed solutions": (
-        [{"problem": "What is 1 + 2?", "solution": f"{'We add. ' * 99}So it is $\\boxed{{3}}$.", "level": "Level 1"}],
-        {"question": "problem", "reference": "solution"},
-        "1 with a reference answer",
-    ),
-    "instructions": (
-        [{"instruction": "Explain rain.", "input": "To a child.", "output": "Water falls."}],
-        {"question": {"join": ["instruction", "input"]}, "response": "output"},
-        "1 with no reference",
-    ),
-    "completions with solutions": (
-        [{"prompt": "What is 1 + 2?", "solution": "#### 3", "completion": f"\\boxed{{{value}}}"} for value in (3, 4)],
-        {"question": "prompt", "reference": "solution", "response": "completion"},
-        "1 with a reference answer",
     ),
     "recorded answers": (
         [{"question": "What is 1 + 2?", "answer": "3", "response": f"\\boxed{{{value}}}"} for value in (3, 4)],

@@ -150,21 +150,6 @@ def test_the_text_of_twenty_four_rows(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "bare" in lines[0]
 
 
-def test_one_run_on_a_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(runs / "baseline")])
-    said = capsys.readouterr().out
-    for words in (
-        "tiny",
-        "What: sums",
-        "Why: größer",
-        "30 queries, 120 candidates",
-        "pass@k",
-        "Coverage: 100.0 %",
-        "Pairs:",
-    ):
-        assert words in said
-
-
 def test_several_runs_side_by_side(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(runs / "*")])
     said = capsys.readouterr().out

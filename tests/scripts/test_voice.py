@@ -94,7 +94,11 @@ def test_another_persona_can_be_named(runs: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"), [([1], "has no persona"), ([], "needs RUN"), ([0, "mx=3"], "mx"), ([0, "max=many"], "max")]
+    ("words", "message"),
+    [
+        ([1], "has no persona"),
+        ([0, "mx=3"], "mx"),
+    ],
 )
 def test_wrong_arguments_are_reported(runs: list[str], words: list, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
