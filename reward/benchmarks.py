@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError, row_boundary
-from bestofn.builders.formats.missing_scores import finite_scores
-from bestofn.builders.formats.reward_health import RewardHealth
+from bestofn.builders.formats.missing_scores import RewardHealth, finite_scores
 from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Candidate, JsonObject, Message, Query, Row, Score, Verdict
 from bestofn.reward.benchmark_scores import Margins, best_of_credit, style_accuracies, ties_score

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError, row_boundary
-from bestofn.builders.formats.reward_health import RewardHealth
+from bestofn.builders.formats.missing_scores import RewardHealth
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.statistics.proportions import wilson_interval
 

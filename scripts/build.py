@@ -142,7 +142,7 @@ def check_journal(described: JsonObject, out: Path) -> None:
     read it, so the user would not notice that the stored replies are lost.
     """
     from bestofn.builders.run.run_folder import journal_of
-    from bestofn.builders.sampling.journal_check import damage
+    from bestofn.builders.sampling.journal_contents import damage
 
     if (described.get("last_command") or {}).get("requests"):
         return

@@ -21,9 +21,8 @@ from bestofn.builders.formats.output_file import check_is_not_input, check_new_f
 from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.columns import Column
-from bestofn.builders.sources.guesses import REFERENCE_PARTS, group_of, with_guesses
 from bestofn.builders.sources.mapped import Mapped
-from bestofn.builders.sources.resolver import Layout, resolve
+from bestofn.builders.sources.resolver import REFERENCE_PARTS, Layout, group_of, resolve, with_guesses
 from bestofn.builders.sources.rows import hub_settings, rows
 from bestofn.scripts.catalogue import INIT
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
 from bestofn.builders.records import Row
-from bestofn.builders.sources.seen_ids import SeenIds
+from bestofn.builders.sources.distinct import SeenIds
 from bestofn.builders.statistics.eligibility import (
     CONCLUSIVE,
     FIRST_MODEL,

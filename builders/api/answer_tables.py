@@ -17,7 +17,7 @@ from datasets import Features
 
 from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
-from bestofn.builders.sources.file_rows import csv_rows
+from bestofn.builders.sources.rows import csv_rows
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
 

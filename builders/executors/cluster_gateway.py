@@ -20,8 +20,7 @@ from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Completion, JsonObject, Request
 from bestofn.builders.run.pipeline import create_run
 from bestofn.builders.sampling.attempt_counts import ServiceState
-from bestofn.builders.sampling.cost import Ledger
-from bestofn.builders.sampling.meter import is_metered, record_costs
+from bestofn.builders.sampling.cost import Ledger, is_metered, record_costs
 from bestofn.builders.sampling.provider import Provider, ProviderAttributes
 from bestofn.builders.sampling.request_key import request_body, request_key
 

@@ -3,7 +3,7 @@
 The providers, the sources and the tool verifier use this module. A text may contain examples of calls. Therefore a
 call is recognised only in these places:
 
-- between the marks of a chat template (``call_markup``), unless the text only quotes the marks (``quoted_marks``);
+- between the marks of a chat template (``call_markup``), unless the text only quotes the marks;
 - as the whole message, with or without a code fence: a JSON call or list of calls, Python calls with keyword
   arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
@@ -22,10 +22,9 @@ from functools import partial
 from typing import Any
 
 from bestofn.builders.formats.call_markup import Made, marked_calls
-from bestofn.builders.formats.declared_tools import Declared
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.lenient_json import object_at
-from bestofn.builders.formats.python_calls import UNREADABLE, literal, python_calls
+from bestofn.builders.formats.python_calls import UNREADABLE, Declared, literal, python_calls
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.records import Tool
 

@@ -37,7 +37,7 @@ from bestofn.builders.redaction.secrets import bytes_without_known, redacted_mes
 from bestofn.builders.redaction.urls import with_path, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
-from bestofn.builders.sampling.rate_headers import retry_after
+from bestofn.builders.sampling.rates import retry_after
 from bestofn.builders.sampling.repairs import CollectedNotes, note
 
 if TYPE_CHECKING:

@@ -31,8 +31,9 @@ from bestofn.builders.errors import (
     RequestError,
     ServiceError,
 )
-from bestofn.builders.sampling.batch_requests import BatchRequest, NoReply
-from bestofn.builders.sampling.batch_rows import (
+from bestofn.builders.sampling.batch_requests import (
+    BatchRequest,
+    NoReply,
     State,
     Statement,
     batch_row,

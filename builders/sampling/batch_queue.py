@@ -7,20 +7,287 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Protocol, TypeVar
 
 from bestofn.builders.errors import BudgetError, OutageError, ProviderError, RateLimitError, RequestError
-from bestofn.builders.sampling.batch_gathering import Gatherer, cost_of
 from bestofn.builders.sampling.batch_jobs import REFUSALS, BatchJob, BatchJobs
 from bestofn.builders.sampling.batch_requests import BatchAnswer, BatchRequest, NoReply, PendingRequests
-from bestofn.builders.sampling.batch_sizes import JobSizes
-from bestofn.builders.sampling.batch_texts import price_text, refusal_text, state_text
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import REFUSED_AT_START
-from bestofn.builders.sampling.provider import BatchApi, BatchProvider, BatchResult, Reply, config_key_of
+from bestofn.builders.sampling.provider import BatchApi, BatchLimits, BatchProvider, BatchResult, Reply, config_key_of
+
+# Divides queued requests into batch jobs that the service accepts. Used by ``builders.sampling.batch_queue``.
+
+LARGEST_SHARE = 0.95  # of the service's size limit, because a submission has a few bytes besides its lines
+
+
+class HasLine(Protocol):
+    """A request with its ``line``: the bytes that represent it in the file of a batch job."""
+
+    line: bytes
+
+
+Request = TypeVar("Request", bound=HasLine)
+
+
+class JobSizes:
+    """The largest size of a batch job, and the largest number of jobs at the service at once.
+
+    Both are reduced when the service refuses a job, and grow again later. ``most`` is the user's limit of requests per
+    job, and ``limits`` are the limits of the service. ``jobs`` is None until the service refuses a job because too many
+    tokens are enqueued.
+    """
+
+    def __init__(self, most: int, limits: BatchLimits) -> None:
+        self.requests = min(most, limits.requests)
+        self.size = limits.size * LARGEST_SHARE
+        self.jobs: int | None = None
+        self._ceiling = self.requests
+
+    def split(self, requests: Iterable[Request]) -> Iterator[list[Request]]:
+        """Divide ``requests`` into jobs, in order. A request that exceeds the size limit is the only one in its job."""
+        job: list[Request] = []
+        size = 0
+        for request in requests:
+            if job and (len(job) >= self.requests or size + len(request.line) > self.size):
+                yield job
+                job, size = [], 0
+            job.append(request)
+            size += len(request.line) + 1
+        if job:
+            yield job
+
+    def note_too_large(self, requests: int) -> None:
+        """Record that the service refused a job of ``requests`` requests because of its size.
+
+        Later jobs have at most half as many requests.
+        """
+        self._ceiling = self.requests = max(1, min(self.requests, requests // 2))
+
+    def note_too_many_tokens(self, requests: int, other_jobs: int) -> None:
+        """Record that the service refused a job of ``requests`` requests because too many tokens are enqueued.
+
+        ``other_jobs`` is the number of other jobs of this run at the service. If it is 0, later jobs have at most half
+        as many requests.
+        """
+        self.jobs = max(1, other_jobs)
+        if not other_jobs:
+            self.requests = max(1, min(self.requests, requests // 2))
+
+    def note_done(self) -> None:
+        """Record that a job has a result. Later jobs may be larger, and one more job may be at the service."""
+        self.requests = min(self._ceiling, 2 * self.requests)
+        if self.jobs is not None:
+            self.jobs += 1
+
+
+# Collects requests until they fill a batch job, and keeps the jobs within the budget.
+#
+# Used by ``builders.sampling.batch_queue``.
+
+SMALLEST_SHARE = 0.1  # a job that the budget limits has at least this share of the requests submitted so far
+
+
+class Submitter(Protocol):
+    """Submits the jobs that a ``Gatherer`` has put together."""
+
+    def submit_job(self, requests: Sequence[BatchRequest]) -> None:
+        """Submit ``requests`` in one batch job."""
+        ...
+
+    def fail(self, requests: Sequence[BatchRequest], error: Exception) -> None:
+        """Raise ``error`` in the callers of ``requests``."""
+        ...
+
+    def jobs_in_flight(self) -> int:
+        """Return the number of jobs at the service whose replies are not stored yet."""
+        ...
+
+    def is_busy(self) -> bool:
+        """Return whether a job is being submitted or is in flight."""
+        ...
+
+
+class Gatherer:
+    """Collects requests and gives them to ``submitter`` in jobs.
+
+    A job is submitted when it is full, or when no new request has arrived for ``gather_s`` seconds. Requests that
+    exceed the budget are postponed until nothing is in flight. If they still exceed the budget then, the run stops.
+    """
+
+    def __init__(self, submitter: Submitter, ledger: Ledger, sizes: JobSizes, gather_s: float) -> None:
+        self._submitter = submitter
+        self._ledger = ledger
+        self._sizes = sizes
+        self._gather_s = gather_s
+        self._queued: list[BatchRequest] = []  # requests for the next job
+        self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
+        self._submitted = 0  # requests submitted in this run
+        self._blocked_until = 0.0  # seconds of the monotonic clock
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> int:
+        """The number of collected requests that are not submitted yet."""
+        return len(self._queued) + len(self._postponed)
+
+    def add(self, request: BatchRequest) -> None:
+        """Queue ``request`` for the next job."""
+        self._queued.append(request)
+        self._schedule()
+
+    def block(self, seconds: float) -> None:
+        """Submit nothing for the next ``seconds``."""
+        self._blocked_until = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        """Submit nothing any more."""
+        self._blocked_until = math.inf
+        self._cancel_timer()
+
+    def resume(self) -> None:
+        """Submit requests again after a job has ended. Postponed requests are included if nothing is in flight."""
+        if self._blocked_until == math.inf:
+            return
+        if self._postponed and not self._submitter.is_busy():
+            self._queued, self._postponed = self._postponed + self._queued, []
+        if self._queued and self._timer is None:
+            self._schedule()
+
+    def reserve(self, request: BatchRequest, usd: float) -> None:
+        """Reserve ``usd`` dollars of the budget until ``request`` is settled."""
+        request.reserved_usd = usd
+        self._ledger.set_aside(usd)
+
+    def release(self, request: BatchRequest) -> None:
+        """Release the dollars of the budget that are reserved for ``request``."""
+        self._ledger.set_aside(-request.reserved_usd)
+        request.reserved_usd = 0.0
+
+    def _schedule(self) -> None:
+        """Submit the queued requests now if they fill a job, otherwise once no new request has arrived for a while."""
+        self._cancel_timer()
+        delay = self._blocked_until - time.monotonic()
+        if delay == math.inf:
+            return
+        if delay <= 0 and len(self._queued) >= self._sizes.requests:
+            self._submit_queued()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(max(delay, self._gather_s), self._submit_queued)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _submit_queued(self) -> None:
+        """Submit the queued requests that fit into the budget and into the limits of the service."""
+        self._cancel_timer()
+        most = len(self._queued)
+        if self._sizes.jobs is not None:  # the service refused a job because too many tokens were enqueued
+            most = max(0, self._sizes.jobs - self._submitter.jobs_in_flight()) * self._sizes.requests
+        queued, self._queued = self._queued[:most], self._queued[most:]
+        try:
+            for requests in self._sizes.split(self._within_budget(queued)):
+                self._submitter.submit_job(requests)
+            if self._postponed and not self._submitter.is_busy():
+                costs = sorted(cost_of(request) for request in self._postponed)
+                self._ledger.check(sum(costs[: self._smallest(len(costs))]), "the next batch job")
+                self.resume()
+        except Exception as error:  # this is a callback of the event loop: every caller raises the error
+            waiting = queued if not isinstance(error, BudgetError) else self._postponed
+            self._postponed = []
+            self._submitter.fail(waiting, error)
+
+    def _within_budget(self, queued: Sequence[BatchRequest]) -> list[BatchRequest]:
+        """Return the requests that fit into the budget, with their cost reserved. Postpone the others.
+
+        While postponed requests wait for a job in flight, new requests are postponed too. Otherwise many tiny jobs
+        would follow.
+        """
+        if self._ledger.budget_usd is None:
+            return list(queued)
+        costs = {request.name: cost_of(request) for request in queued}
+        fitting: dict[str, BatchRequest] = {}
+        if not (self._postponed and self._submitter.is_busy()):
+            total = 0.0
+            for request in sorted(queued, key=lambda request: costs[request.name]):
+                total += costs[request.name]
+                if not self._ledger.fits(total):
+                    break
+                fitting[request.name] = request
+            if len(fitting) < self._smallest(len(queued)):
+                fitting = {}
+        for name, request in fitting.items():
+            self.reserve(request, costs[name])
+        self._postponed += [request for request in queued if request.name not in fitting]
+        self._submitted += len(fitting)
+        return [request for request in queued if request.name in fitting]
+
+    def _smallest(self, waiting: int) -> int:
+        """Return the size of the smallest job that may be submitted; ``waiting`` is the number of waiting requests.
+
+        The size grows with the number of submitted requests, so that a nearly spent budget does not cause many tiny
+        jobs.
+        """
+        return min(waiting, max(1, math.ceil(SMALLEST_SHARE * self._submitted)))
+
+
+def cost_of(request: BatchRequest) -> float:
+    """Return the expected cost in dollars of ``request`` in a batch job; 0 if no price is known."""
+    return request.expected_usd("batch") or 0.0
+
+
+# Messages of the run about batch jobs: the price of requests, and the state of the jobs. Used by ``batch_queue``.
+
+
+def price_text(requests: Iterable[BatchRequest], relation: str = "instead of") -> str:
+    """Return the expected cost of ``requests`` online, compared with their cost in a batch job.
+
+    ``relation`` is the text between the two costs, for example "instead of".
+    """
+    costs = [(request.expected_usd("online"), request.expected_usd("batch")) for request in requests]
+    online, batch = (sum(cost or 0.0 for cost in side) for side in zip(*costs, strict=True))
+    if not online:
+        return "at the full price, which is not known"
+    return f"about ${online:.4f} at the full price, {relation} ${batch:.4f} in a batch job"
+
+
+def refusal_text(requests: int, error: Exception, key: str) -> str:
+    """Return the error message for a batch job of ``requests`` requests that the service refused with ``error``.
+
+    ``key`` is the key of the provider's settings.
+    """
+    reason = str(error).rstrip(".")
+    return (
+        f"the service refused a batch job of {requests} requests: {reason}. No request was sent online. "
+        f"Check {key}.model, {key}.base_url and the sampling settings, or set {key}.mode=online."
+    )
+
+
+def state_text(jobs: Sequence[BatchJob], queued: int) -> str:
+    """Return the state of the ``jobs`` at the service and the number of ``queued`` requests; "" if there are none."""
+    parts = []
+    if jobs:
+        total, age = sum(len(job.names) for job in jobs), time.time() - min(job.submitted_at for job in jobs)
+        done = [job.done for job in jobs if job.done is not None]
+        counts = f"{sum(done):,} of {total:,} requests done" if done else f"{total:,} requests"
+        oldest = "submitted" if len(jobs) == 1 else "the oldest submitted"
+        parts = [f"{_jobs(len(jobs))} in progress ({counts}, {oldest} {timedelta(seconds=max(0, int(age)))} ago)"]
+    if queued:
+        parts.append(f"{queued:,} requests to be submitted in a batch job")
+    return ", ".join(parts)
+
+
+def _jobs(count: int) -> str:
+    return "1 batch job" if count == 1 else f"{count:,} batch jobs"
+
 
 TOO_LARGE = re.compile(r"(?i)too (?:large|big|many (?:lines|requests))|exceed.*(?:file|batch|maximum|number)")
 SMALL = 100  # the text of an error cannot mean that a job of at most this many requests is too large
@@ -161,7 +428,7 @@ class BatchQueue:
             self._gatherer.release(request)
         self._jobs.release()
 
-    # --- submitting: implements ``builders.sampling.batch_gathering.Submitter`` ---------------------------------------
+    # --- submitting: implements ``builders.sampling.batch_queue.Submitter`` ---------------------------------------
 
     def submit_job(self, requests: Sequence[BatchRequest]) -> None:
         """Start a task that submits ``requests`` in one batch job."""

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Completion, Usage
 from bestofn.builders.sampling.batch_queue import BatchQueue
-from bestofn.builders.sampling.batch_requests import BatchRequest, NoReply
-from bestofn.builders.sampling.batch_rows import name_of, parsed_name, request_of
+from bestofn.builders.sampling.batch_requests import BatchRequest, NoReply, name_of, parsed_name, request_of
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Journal, StoredAnswer

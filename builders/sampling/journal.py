@@ -5,12 +5,12 @@
     answers    (request, attempt, index) -> the call, and the choice in its reply
     refusals   the samples that the service always refuses, because of their content or their length
     seen_refusals   the samples that the service has refused for another reason; the next run requests them again
-    batches    the batch jobs of services (``builders.sampling.batch_rows``)
+    batches    the batch jobs of services (``builders.sampling.batch_requests``)
 
 The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). A resumed run
 looks up the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt.
 
-A thread commits all waiting writes in one transaction (``builders.sampling.journal_writer``). SQLite's WAL mode lets
+A thread commits all waiting writes in one transaction (``builders.sampling.journal_file``). SQLite's WAL mode lets
 other processes read the file at the same time. A killed process loses no committed reply. One process at a time samples
 with a journal: it holds the lock JOURNAL.lock, and others wait for it.
 
@@ -34,6 +34,9 @@ from bestofn.builders.errors import JournalError, PermanentRefusal
 from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.sampling.in_flight import InFlightRequests
 from bestofn.builders.sampling.journal_file import (
+    Entry,
+    JournalWriter,
+    Statement,
     connect,
     journal_errors,
     record_errors,
@@ -41,7 +44,6 @@ from bestofn.builders.sampling.journal_file import (
     transaction,
     unpacked_reply,
 )
-from bestofn.builders.sampling.journal_writer import Entry, JournalWriter, Statement
 
 STORED_BITS = 1 << 26  # requests with equal bits are looked up in vain: 1 % of them after 700,000 requests
 LOOK_S = 0.2  # seconds between two attempts to take the lock that another process holds

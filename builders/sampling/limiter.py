@@ -8,7 +8,7 @@ limiter retries. It applies:
 - ``Retry-After`` headers, to all waiting requests; if the wait would exceed ``patience_s``, the run stops;
 - a limit on requests in flight (the window), which grows by one per round trip and shrinks by 30 % per overload (AIMD);
 - a circuit breaker: after many failures in a row, only one request at a time is sent, until one succeeds
-  (``builders.sampling.availability``).
+  (``builders.sampling.rates``).
 
 Used by ``builders.sampling.online``.
 """
@@ -37,8 +37,7 @@ from bestofn.builders.errors import (
     UnreadableReply,
 )
 from bestofn.builders.sampling.attempt_counts import AttemptCounts, ServiceState
-from bestofn.builders.sampling.availability import LONGEST_PAUSE_S, Availability
-from bestofn.builders.sampling.service_rates import LONG_S, ServiceRates
+from bestofn.builders.sampling.rates import LONG_S, LONGEST_PAUSE_S, Availability, ServiceRates
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

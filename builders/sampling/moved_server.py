@@ -12,10 +12,9 @@ import zlib
 from collections.abc import Iterator
 
 from bestofn.builders.errors import ConfigError, ServerMoved
-from bestofn.builders.sampling.batch_rows import open_batches
+from bestofn.builders.sampling.batch_requests import open_batches
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_file import journal_errors, resealed
-from bestofn.builders.sampling.journal_writer import Statement
+from bestofn.builders.sampling.journal_file import Statement, journal_errors, resealed
 from bestofn.builders.sampling.request_key import request_key
 
 log = logging.getLogger(__name__)

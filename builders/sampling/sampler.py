@@ -14,13 +14,12 @@ from typing import Any
 from bestofn.builders.errors import AuthenticationError, PermanentRefusal, ProviderError, RequestError
 from bestofn.builders.formats.wire_tools import with_declared_names
 from bestofn.builders.records import Completion, Request, Usage
+from bestofn.builders.sampling.batch_requests import open_batches
 from bestofn.builders.sampling.batch_route import BatchRoute
-from bestofn.builders.sampling.batch_rows import open_batches
-from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.cost import Ledger, record_costs
 from bestofn.builders.sampling.in_flight import Answer, InFlight, Route
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import limiter_for
-from bestofn.builders.sampling.meter import record_costs
 from bestofn.builders.sampling.moved_server import check_for_moved_server
 from bestofn.builders.sampling.online import OnlineRoute
 from bestofn.builders.sampling.provider import BatchProvider, Provider, ProviderAttributes

@@ -7,20 +7,33 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 from bestofn.builders.errors import SourceError
+from bestofn.builders.protocols import ReportsSkipped, Source
 from bestofn.builders.records import Count, JsonObject, PositiveCount, Query, ReferenceSource, Row
 from bestofn.builders.sources.columns import Column
 from bestofn.builders.sources.distinct import DistinctQueries
-from bestofn.builders.sources.limits import shares_of
 from bestofn.builders.sources.origins import Origins
 from bestofn.builders.sources.resolver import LOOKED_AT
 from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.sources.rows import has_structs, is_one_split, rows
 from bestofn.builders.sources.values import Turns, content_id
+
+# Spreads ``max_queries`` over the splits of a dataset.
+
+
+def shares_of(most: int | None, splits: int) -> list[int | None]:
+    """Return the limit of each of ``splits`` splits; all None if ``most`` is None.
+
+    The limits differ by at most 1, and their sum is ``most``.
+    """
+    if most is None:
+        return [None] * splits
+    return [most // splits + (place < most % splits) for place in range(splits)]
+
 
 log = logging.getLogger(__name__)
 
@@ -214,3 +227,11 @@ class Mapped:
                 "dataset.columns.split to the column with the split, or leave out dataset.splits."
             )
         log.warning("%s: all rows are read.", problem)
+
+
+# Reads how many rows a wrapped source has skipped.
+
+
+def skipped_by(source: Source) -> Mapping[str, int]:
+    """Return the number of rows that ``source`` skipped, by reason; {} if the source does not count them."""
+    return source.skipped if isinstance(source, ReportsSkipped) else {}

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Count, JsonObject, PositiveCount, Query
-from bestofn.builders.sources.limits import shares_of
-from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.mapped import Mapped, shares_of
 from bestofn.builders.sources.origins import Origins
 
 log = logging.getLogger(__name__)

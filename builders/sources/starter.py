@@ -11,7 +11,7 @@ from itertools import islice
 from bestofn.builders.errors import SourceError
 from bestofn.builders.pocket.tasks import PARTS, SPLITS, Part, tasks
 from bestofn.builders.records import Count, PositiveCount, Query
-from bestofn.builders.sources.limits import shares_of
+from bestofn.builders.sources.mapped import shares_of
 
 
 class Starter:

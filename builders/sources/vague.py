@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from bestofn.builders.protocols import Source
 from bestofn.builders.records import PositiveCount, Query, Reference
-from bestofn.builders.sources.skipped import skipped_by
+from bestofn.builders.sources.mapped import skipped_by
 
 SHORT = 9  # words: in a prompt up to this length, a pronoun such as "it" has no noun to refer to
 LONG = 60  # words: a prompt of at least this length may contain the text to which it refers

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, StopReason, ToolResult
-from bestofn.builders.sampling.meter import Meter, costs_of
+from bestofn.builders.sampling.cost import Meter, costs_of
 from bestofn.builders.sampling.samples import seed_of, total_usage
 
 ToolStop = Literal[

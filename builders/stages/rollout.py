@@ -24,7 +24,7 @@ from bestofn.builders.errors import ProviderError, row_boundary
 from bestofn.builders.formats.tool_calls import call_arguments, call_name
 from bestofn.builders.protocols import OffersModelTools, Sampler, Tools
 from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, ToolResult
-from bestofn.builders.sampling.meter import Meter, Sample, metered
+from bestofn.builders.sampling.cost import Meter, Sample, metered
 from bestofn.builders.stages.dialogue import Dialogue, ToolStop, call_ids_of, sum_of_known
 from bestofn.sandbox.tools.capability_refusal import says_it_cannot
 

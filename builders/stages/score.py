@@ -7,11 +7,10 @@ from dataclasses import replace
 from datasets import Features
 
 from bestofn.builders.errors import row_boundary
-from bestofn.builders.formats.missing_scores import finite_scores
-from bestofn.builders.formats.reward_health import RewardHealth
+from bestofn.builders.formats.missing_scores import RewardHealth, finite_scores
 from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Row, Score
-from bestofn.builders.sampling.meter import costs_of, metered
+from bestofn.builders.sampling.cost import costs_of, metered
 from bestofn.builders.schema import candidates_of, features, query_from_row, score_to_row, verdicts_of
 from bestofn.builders.stages.stage import Stage
 

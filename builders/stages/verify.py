@@ -18,7 +18,7 @@ from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import raise_if_it_stops_the_run
 from bestofn.builders.protocols import Verifier, Workers, in_worker
 from bestofn.builders.records import Candidate, Query, Row, Verdict
-from bestofn.builders.sampling.meter import Meter, costs_of, metered
+from bestofn.builders.sampling.cost import Meter, costs_of, metered
 from bestofn.builders.schema import candidates_of, features, query_from_row, verdict_to_row
 from bestofn.builders.stages.stage import RowDone, Stage
 from bestofn.builders.stages.verdicts import verdict_of, verify_rows

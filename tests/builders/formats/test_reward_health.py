@@ -1,11 +1,11 @@
-"""A reward that keeps failing stops the run (``builders.formats.reward_health``)."""
+"""A reward that keeps failing stops the run (``builders.formats.missing_scores``)."""
 
 from __future__ import annotations
 
 import pytest
 
 from bestofn.builders.errors import OutageError
-from bestofn.builders.formats.reward_health import FAILED_AT_START, FAILED_IN_A_ROW, RewardHealth
+from bestofn.builders.formats.missing_scores import FAILED_AT_START, FAILED_IN_A_ROW, RewardHealth
 from bestofn.builders.records import Candidate, Score
 from tests.reward.test_judges import answers
 

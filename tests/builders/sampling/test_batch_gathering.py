@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestofn.builders.errors import BudgetError
-from bestofn.builders.sampling.batch_gathering import Gatherer
+from bestofn.builders.sampling.batch_queue import Gatherer, JobSizes
 from bestofn.builders.sampling.batch_requests import BatchRequest
-from bestofn.builders.sampling.batch_sizes import JobSizes
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.provider import BatchLimits
 

@@ -12,9 +12,9 @@ import pytest
 
 from bestofn.builders.errors import JournalError
 from bestofn.builders.records import Request, Sampling, Usage
-from bestofn.builders.sampling import journal_file, journal_writer
+from bestofn.builders.sampling import journal_file
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_writer import Entry
+from bestofn.builders.sampling.journal_file import Entry
 from bestofn.builders.sampling.request_key import request_body, request_key
 
 
@@ -130,7 +130,7 @@ def test_a_full_disk_stops_with_a_message_and_loses_nothing(tmp_path) -> None:
         from pathlib import Path
         from bestofn.builders.errors import JournalError, PermanentRefusal
         from bestofn.builders.sampling.journal import Journal
-        from bestofn.builders.sampling.journal_writer import Entry
+        from bestofn.builders.sampling.journal_file import Entry
 
         async def main():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -164,7 +164,7 @@ def test_what_was_returned_survives_kill_9(tmp_path) -> None:
         import asyncio, os, sys
         from pathlib import Path
         from bestofn.builders.sampling.journal import Journal
-        from bestofn.builders.sampling.journal_writer import Entry
+        from bestofn.builders.sampling.journal_file import Entry
 
         async def main():
             async with Journal(Path(sys.argv[1])) as journal:
@@ -250,7 +250,7 @@ def test_a_lock_is_waited_for_and_loses_nothing(locked, caplog) -> None:
 
 
 def test_a_lock_that_stays_stops_the_run_and_what_was_paid_for_is_tried_once_more(locked, monkeypatch) -> None:
-    monkeypatch.setattr(journal_writer, "LOCKED_S", 0.1)
+    monkeypatch.setattr(journal_file, "LOCKED_S", 0.1)
     path, other = locked
 
     async def use() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from bestofn.builders.errors import JournalError
 from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_file import Entry
 from bestofn.builders.sampling.journal_repair import examine, repair
-from bestofn.builders.sampling.journal_writer import Entry
 
 Stored = dict[tuple[int, int], tuple[int, bytes]]
 REQUESTS = 40

@@ -10,13 +10,13 @@ from bestofn.builders.errors import (
     RequestError,
     ServiceError,
 )
-from bestofn.builders.sampling.availability import BREAKS_AFTER
 from bestofn.builders.sampling.limiter import (
     Limiter,
     RateLimits,
     Size,
     limiter_for,
 )
+from bestofn.builders.sampling.rates import BREAKS_AFTER
 from tests.virtual_time import run_virtually
 
 

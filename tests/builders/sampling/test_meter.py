@@ -10,7 +10,7 @@ import pytest
 
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.records import Candidate, Completion, Query, Request, Score, ToolResult, Verdict
-from bestofn.builders.sampling.meter import Meter, costs_of, metered, record_costs
+from bestofn.builders.sampling.cost import Meter, costs_of, metered, record_costs
 from bestofn.builders.schema import candidate_to_row, query_to_row, verdict_to_row
 from bestofn.builders.stages.rollout import rollout
 from bestofn.builders.stages.score import ScoreCandidates

@@ -3,7 +3,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from bestofn.builders.sampling.rate_headers import allowances, retry_after
+from bestofn.builders.sampling.rates import allowances, retry_after
 
 
 @pytest.mark.parametrize(

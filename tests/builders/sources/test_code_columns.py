@@ -10,8 +10,8 @@ import pytest
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.run.pipeline import shards
-from bestofn.builders.sources.code_columns import NO_ENTRY_POINT, CodeColumns
 from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.row_reader import NO_ENTRY_POINT, CodeColumns
 
 CHECK = "def check(candidate):\n    assert candidate(1) == 2"
 

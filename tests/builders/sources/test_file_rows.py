@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.sources import file_rows
-from bestofn.builders.sources.file_rows import csv_rows, json_rows
+from bestofn.builders.sources import rows
 from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.rows import csv_rows, json_rows
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -90,10 +90,10 @@ def test_an_unreadable_place_is_named(tmp_path: Path, text: bytes, place: str) -
 
 
 def test_late_columns_are_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_rows, "HEAD_BYTES", 10)
-    rows: list[dict[str, Any]] = [{"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"}]
-    rows += [{"question": "Write f.", "tests": ["assert f() == 1"]}, {"question": "3+3?", "answer": "6"}]
-    queries = list(Mapped(str(lines(tmp_path / "a.jsonl", rows))))
+    monkeypatch.setattr(rows, "HEAD_BYTES", 10)
+    table: list[dict[str, Any]] = [{"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"}]
+    table += [{"question": "Write f.", "tests": ["assert f() == 1"]}, {"question": "3+3?", "answer": "6"}]
+    queries = list(Mapped(str(lines(tmp_path / "a.jsonl", table))))
     assert [query.split for query in queries] == ["math", "math", "code", "math"]
     assert [query.reference.answer for query in queries] == ["2", "4", None, "6"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bestofn.builders.sources.final_answers import after_hashes, last_boxed
+from bestofn.builders.sources.columns import after_hashes, last_boxed
 from bestofn.verifiers.math.normalisation import group
 
 BOXES = [

@@ -11,8 +11,7 @@ import pytest
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Query, Reference
-from bestofn.builders.sources.corruptions import CORRUPTIONS
-from bestofn.builders.sources.malformed import Malformed
+from bestofn.builders.sources.malformed import CORRUPTIONS, Malformed
 from bestofn.builders.sources.unsolvable import FAMILIES, Unsolvable
 from bestofn.builders.sources.vague import Vague, vagueness
 from tests.growth import assert_linear

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Query
-from bestofn.builders.sources.limits import shares_of
-from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.mapped import Mapped, shares_of
 from tests.builders.sources.dataset_files import written
 
 

@@ -15,11 +15,10 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Query
+from bestofn.builders.sources.held_out import tokens, words
 from bestofn.builders.sources.malformed import Malformed
-from bestofn.builders.sources.near_duplicates import SeenPrompts
 from bestofn.builders.sources.nemotron import Nemotron
-from bestofn.builders.sources.prompt_text import tokens, words
-from bestofn.builders.sources.screened import Screened
+from bestofn.builders.sources.screened import Screened, SeenPrompts
 from bestofn.builders.sources.vague import Vague
 
 WORDS = [
