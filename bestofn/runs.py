@@ -83,10 +83,9 @@ class Run:
 
     def inspect(self) -> dict[str, object]:
         """Return the figures of the run: verified rates, pass@k with confidence intervals, pairs and cost."""
-        from bestofn.builders.analysis.figures_json import to_json
         from bestofn.builders.analysis.run_figures import figures_of_run
 
-        return dict(to_json(figures_of_run(self.folder)))
+        return dict(figures_of_run(self.folder))
 
     def report(self, page: str | Path | None = None) -> Path:
         """Write the report as one HTML page and return its path. The default is ``report.html`` in the run's folder."""

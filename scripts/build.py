@@ -29,7 +29,7 @@ from bestofn.scripts.catalogue import BUILD, PORT
 from bestofn.scripts.push import check_push_setting, push_after_build
 
 if TYPE_CHECKING:
-    from bestofn.builders.analysis.run_figures import RunFigures
+    from bestofn.builders.analysis.figures import Figures
 
 NAMING = ("persona", "persona.path", "dataset.path", "dataset.paths", "dataset.config", "provider.model")
 """Settings whose values are in the name of the run's folder, because other values give other queries or responses."""
@@ -105,8 +105,8 @@ def build(config: dict[str, Any]) -> JsonObject:
     print(headline(figures, described, out))
     if config.get("preview"):
         print(
-            f"This is a preview of {figures.queries:,} queries. The same command without preview samples all queries; "
-            "it does not request these answers again."
+            f"This is a preview of {figures['queries']:,} queries. The same command without preview samples all "
+            "queries; it does not request these answers again."
         )
     if url:
         print(f"The run has been copied to {shown}.")
@@ -155,7 +155,7 @@ def check_journal(described: JsonObject, out: Path) -> None:
         )
 
 
-def check_answers(figures: RunFigures, config: JsonObject) -> None:
+def check_answers(figures: Figures, config: JsonObject) -> None:
     """Raise ``IncompleteRun`` if too many candidates have no answer, or no reward because the reward failed.
 
     The setting ``max_error_share`` is the largest share of candidates that may lack an answer or a reward.

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bestofn.builders.analysis.candidates import blocks_of_run
 from bestofn.builders.analysis.comparison import (
     Comparison,
     Difference,
@@ -15,7 +16,6 @@ from bestofn.builders.analysis.comparison import (
     compare,
     outcomes_by_query,
 )
-from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
@@ -32,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def compare_runs(arguments: Arguments) -> str:
     """Return the comparisons as text or as JSON. Raises ``ConfigError`` if two runs have no query in common."""
     paths = runs_among(arguments.runs, least=2)
-    first = outcomes_by_query(query_records(paths[0]))
+    first = outcomes_by_query(blocks_of_run(paths[0]))
     comparisons = {str(path): compared(paths[0], path, first, seed=arguments.number("seed")) for path in paths[1:]}
     if arguments.flag("json"):
         return json.dumps(
@@ -48,8 +48,8 @@ def compared(
 
     Raises ``ConfigError`` if the runs share no query.
     """
-    known = outcomes_by_query(query_records(before)) if first is None else first
-    comparison = compare(known, outcomes_by_query(query_records(after)), seed=seed)
+    known = outcomes_by_query(blocks_of_run(before)) if first is None else first
+    comparison = compare(known, outcomes_by_query(blocks_of_run(after)), seed=seed)
     if not comparison.shared:
         raise ConfigError(
             f"{before} and {after} share no query_id. Expected two runs of the same queries: "

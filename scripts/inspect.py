@@ -20,13 +20,12 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def inspect(arguments: Arguments) -> None:
     """Print the figures of the runs as tables or as JSON."""
-    from bestofn.builders.analysis.figures_json import to_json
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.inspect_text import print_run, print_runs
     from bestofn.builders.tables.candidate_table import runs_among
 
     resamples = arguments.number("resamples")
-    runs = [to_json(figures_of_run(path), resamples=resamples) for path in runs_among(arguments.runs)]
+    runs = [figures_of_run(path, resamples=resamples) for path in runs_among(arguments.runs)]
     if arguments.flag("json"):
         print(json.dumps(runs if len(runs) > 1 else runs[0], indent=2, ensure_ascii=False, allow_nan=False))
     elif len(runs) == 1:

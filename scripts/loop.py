@@ -17,7 +17,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.analysis.query_records import query_records
+from bestofn.builders.analysis.candidates import blocks_of_run
+from bestofn.builders.analysis.comparison import outcomes_by_query
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import compose
@@ -162,11 +163,8 @@ def settings(
 
 def passes(run: Path) -> Passes:
     """Return {query id: (split, number of passes, number of verdicts)}; queries with no verdict are omitted."""
-    return {
-        query.query_id: (query.split, sum(candidate.right for candidate in counting), len(counting))
-        for query in query_records(run)
-        if (counting := query.counting)
-    }
+    found = outcomes_by_query(blocks_of_run(run)).items()
+    return {query: (one.split, one.counting[1], one.counting[0]) for query, one in found if one.counting}
 
 
 def scored_pairs(model: Path, heldout: Path) -> list[Preference]:

@@ -65,7 +65,7 @@ def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
     The page of a run without a finished shard explains why it is empty. Raises ``ConfigError`` if ``run`` is not the
     folder of a build.
     """
-    from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
+    from bestofn.builders.analysis.run_figures import Tally, figures_of_run
     from bestofn.builders.report import html_page
     from bestofn.builders.report.page_parts import COLUMNS
     from bestofn.builders.run import manifest
@@ -73,11 +73,11 @@ def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
 
     described, name = manifest.read(run), run.resolve().name
     if described and not has_parts(run):
-        manifest.write_text(page, html_page.page(RunFigures(name), (), described, name))
+        manifest.write_text(page, html_page.page(Tally(name).figures(), (), described, name))
         return page
     parts = parts_of(run)
     figures = figures_of_run(run, described)
-    shown = nested(parts, columns=COLUMNS, every=_step(figures.queries, browse))
+    shown = nested(parts, columns=COLUMNS, every=_step(figures["queries"], browse))
     manifest.write_text(page, html_page.page(figures, shown, described, name))
     return page
 

@@ -6,11 +6,13 @@ Confidence intervals come from a bootstrap over queries. McNemar's test compares
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bestofn.builders.analysis.query_records import QueryRecord
+import numpy as np
+
+from bestofn.builders.analysis.candidates import Block
 from bestofn.builders.statistics.estimators import largest_k, pass_at_k
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval
 from bestofn.builders.statistics.proportions import mcnemar
@@ -24,27 +26,16 @@ Counts = tuple[int, int]
 class QueryOutcome:
     """The results of one query in one run; the greedy candidate is excluded.
 
-    ``counting`` is None if pass@k of the run leaves the query out, so that a run that is compared with itself has the
-    pass@1 of its other figures.
+    ``counting`` is None if pass@k of the run leaves the query out, and ``in_split`` if pass@k of its split does. So a
+    run that is compared with itself has the pass@1 of its other figures.
     """
 
     split: str
     counting: Counts | None
-    first: bool | None  # see ``QueryRecord.first_right``
+    in_split: Counts | None
+    first: bool | None  # whether sample 0 passes; None if its verdict is neither pass nor fail
     errors: int  # number of candidates with the outcome "error"
     tokens: float  # mean number of completion tokens per candidate
-
-    @classmethod
-    def of(cls, query: QueryRecord) -> QueryOutcome:
-        """Return the results of ``query``, which must have at least one sampled candidate."""
-        sampled, counting = query.sampled, query.counting
-        return cls(
-            split=query.split,
-            counting=(len(counting), sum(candidate.right for candidate in counting)) if counting else None,
-            first=query.first_right,
-            errors=sum(candidate.outcome == "error" for candidate in sampled),
-            tokens=sum(candidate.completion_tokens or 0 for candidate in sampled) / len(sampled),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +88,53 @@ class Comparison:
     errors_after: int
 
 
-def outcomes_by_query(queries: Iterable[QueryRecord]) -> dict[str, QueryOutcome]:
+def outcomes_by_query(blocks: Iterable[Block]) -> dict[str, QueryOutcome]:
     """Return the results per query id. Queries that have only a greedy candidate are omitted."""
-    found = {query.query_id: QueryOutcome.of(query) for query in queries if query.sampled}
-    largest = largest_k(Counter(one.counting[0] for one in found.values() if one.counting))
+    found = {query: one for block in blocks for query, one in _outcomes(block)}
+    sizes: dict[str | None, Counter[int]] = defaultdict(Counter)  # None: all splits
+    for one in found.values():
+        if one.counting:
+            sizes[None][one.counting[0]] += 1
+            sizes[one.split][one.counting[0]] += 1
+    least = {split: largest_k(counts) for split, counts in sizes.items()}
+
+    def reaching(one: QueryOutcome, split: str | None) -> Counts | None:
+        return one.counting if one.counting and one.counting[0] >= least[split] else None
+
     return {
-        query: replace(one, counting=None) if one.counting and one.counting[0] < largest else one
+        query: replace(one, counting=reaching(one, None), in_split=reaching(one, one.split))
         for query, one in found.items()
     }
+
+
+def _outcomes(block: Block) -> Iterator[tuple[str, QueryOutcome]]:
+    draws, size = block.draws, len(block.ids)
+    first = draws.sampled & draws.conclusive & (draws.index == 0)
+    sampled, n, c, errors, firsts, first_right = (
+        np.bincount(draws.query[chosen], minlength=size).tolist()
+        for chosen in (
+            draws.sampled,
+            draws.counts,
+            draws.counts & draws.right,
+            draws.sampled & (draws.outcome == "error"),
+            first,
+            first & draws.right,
+        )
+    )
+    tokens = np.bincount(draws.query, np.where(draws.sampled, np.nan_to_num(draws.tokens), 0.0), size).tolist()
+    for place, (query, split) in enumerate(zip(block.ids, block.splits, strict=True)):
+        if sampled[place]:
+            yield (
+                query,
+                QueryOutcome(
+                    split=split,
+                    counting=(counting := (n[place], c[place]) if n[place] else None),
+                    in_split=counting,
+                    first=first_right[place] > 0 if firsts[place] else None,
+                    errors=errors[place],
+                    tokens=tokens[place] / sampled[place],
+                ),
+            )
 
 
 def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome], *, seed: int = 0) -> Comparison:
@@ -115,6 +145,7 @@ def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome
     shared = sorted(before.keys() & after.keys())
     pairs = [(before[query], after[query]) for query in shared]
     decided = [(one.split, one.counting, two.counting) for one, two in pairs if one.counting and two.counting]
+    in_splits = [(one.split, one.in_split, two.in_split) for one, two in pairs if one.in_split and two.in_split]
     k = min((min(one[0], two[0]) for _, one, two in decided), default=1)
     firsts = [(one.first, two.first) for one, two in pairs if one.first is not None and two.first is not None]
     lost = sum(one and not two for one, two in firsts)
@@ -131,7 +162,7 @@ def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome
             _difference("first candidate", firsts, seed),
             _difference("tokens per answer", [(one.tokens, two.tokens) for one, two in pairs], seed),
         ),
-        splits=tuple(_split_change(name, decided) for name in sorted({split for split, _, _ in decided})),
+        splits=tuple(_split_change(name, in_splits) for name in sorted({split for split, _, _ in in_splits})),
         only_first_won=lost,
         only_second_won=won,
         p_value=mcnemar(lost, won),

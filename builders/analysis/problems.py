@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bestofn.builders.analysis.run_figures import RunFigures
-from bestofn.builders.errors import PermanentRefusal, names_failed_request
-from bestofn.builders.pairing.basis import provenance
+from bestofn.builders.analysis.figures import Figures, Reasons
+from bestofn.builders.errors import PermanentRefusal
+from bestofn.builders.pairing.basis import VERIFIED, provenance
 from bestofn.builders.sampling.cost import price_setting
 
 MANY = 0.05  # a share of undecided candidates above this value is a problem
@@ -65,33 +64,37 @@ class Problem(NamedTuple):
         return f"{self.fact} {self.remedy}".strip()
 
 
-def problems(figures: RunFigures) -> list[Problem]:
+def problems(figures: Figures) -> list[Problem]:
     """Return the problems of a run; [] if there are none."""
     return [problem for find in CHECKS for problem in find(figures)]
 
 
-def missing_share(figures: RunFigures) -> float:
+def missing_share(figures: Figures) -> float:
     """Return the share of candidates without an answer, from 0 to 1."""
-    return figures.totals.failures.total() / max(figures.candidates, 1)
+    return figures["missing"]["count"] / max(figures["records"], 1)
 
 
-def missing_reward_share(figures: RunFigures) -> float:
+def missing_reward_share(figures: Figures) -> float:
     """Return the share of all candidates that have no reward because the reward raised an error, from 0 to 1.
 
     Rewards that are missing because of the data, for example without a reference, do not count.
     """
-    problems = figures.totals.reward_problems.items()
-    raised = (count for cause, count in problems if RAISED.match(cause) or names_failed_request(cause))
-    return sum(raised) / max(figures.candidates, 1)
+    return figures["missing_rewards"]["raised"] / max(figures["records"], 1)
 
 
-def remedy_of_missing(figures: RunFigures) -> str:
+def unverified_pairs(figures: Figures) -> dict[str, int]:
+    """Return the number of pairs per provenance, the most frequent first, without the pairs that verdicts decide."""
+    counts = figures["pairs"]["by_provenance"] if figures["pairs"] else {}
+    return {text: count for text, count in counts.items() if text != provenance(VERIFIED)}
+
+
+def remedy_of_missing(figures: Figures) -> str:
     """Return what to do to get the missing answers.
 
     If the service refused all requests for these answers because of their content, the user must regenerate the
     answers.
     """
-    if set(figures.totals.failures) <= {PermanentRefusal.__name__}:
+    if set(figures["missing"]["by_kind"]) <= {PermanentRefusal.__name__}:
         return (
             "The service refused all these requests, and the same command does not send them again. "
             "`bestofn regenerate RUN where=error` sends them as a new attempt."
@@ -99,19 +102,19 @@ def remedy_of_missing(figures: RunFigures) -> str:
     return "Run the same command again: it requests only the missing answers."
 
 
-def _missing_answers(figures: RunFigures) -> Iterator[Problem]:
-    kinds = Counter({kind: n for kind, n in figures.totals.failures.items() if kind != PermanentRefusal.__name__})
+def _missing_answers(figures: Figures) -> Iterator[Problem]:
+    kinds = Counter({kind: n for kind, n in figures["missing"]["by_kind"].items() if kind != PermanentRefusal.__name__})
     if kinds:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
         yield Problem(
             f"{_of(kinds.total(), figures)} have no answer ({counts}), for example: "
-            f"{figures.totals.first_failure.rstrip('.')}.",
+            f"{figures['missing']['example'].rstrip('.')}.",
             remedy_of_missing(figures),
         )
 
 
-def _refused_requests(figures: RunFigures) -> Iterator[Problem]:
-    refused = figures.totals.failures[PermanentRefusal.__name__]
+def _refused_requests(figures: Figures) -> Iterator[Problem]:
+    refused = figures["missing"]["by_kind"].get(PermanentRefusal.__name__, 0)
     if refused:
         yield Problem(
             f"{_of(refused, figures)} have no answer because the service refused the request: a content filter, or "
@@ -119,26 +122,25 @@ def _refused_requests(figures: RunFigures) -> Iterator[Problem]:
         )
 
 
-def _without_candidates(figures: RunFigures) -> Iterator[Problem]:
-    total = int(figures.metadata.get("total_queries") or 0)
-    if total > figures.queries:
+def _without_candidates(figures: Figures) -> Iterator[Problem]:
+    if count := figures["without_candidates"]:
         yield Problem(
-            f"{total - figures.queries:,} of {total:,} queries have no candidates: the dataset holds no recorded "
+            f"{count:,} of {figures['queries'] + count:,} queries have no candidates: the dataset holds no recorded "
             "answers for them."
         )
 
 
-def _failed_verdicts(figures: RunFigures) -> Iterator[Problem]:
-    failed = figures.verification_errors
-    if failed:
+def _failed_verdicts(figures: Figures) -> Iterator[Problem]:
+    failed = figures["verification_errors"]
+    if failed["count"]:
         yield Problem(
-            f"{_of(failed.total(), figures)} could not be verified: {_most_common(failed)}.",
+            f"{_of(failed['count'], figures)} could not be verified: {_most_common(failed)}.",
             "Run the same command again to verify them again.",
         )
 
 
-def _failed_judge(figures: RunFigures) -> Iterator[Problem]:
-    asked, failed = figures.totals.judged.total(), figures.totals.judged[True]
+def _failed_judge(figures: Figures) -> Iterator[Problem]:
+    asked, failed = figures["judge"]["asked"], figures["judge"]["failed"]
     if failed > MANY * asked:
         share = f"all {failed:,}" if failed == asked else f"{failed:,} of {asked:,}"
         yield Problem(
@@ -148,98 +150,98 @@ def _failed_judge(figures: RunFigures) -> Iterator[Problem]:
         )
 
 
-def _undecided(figures: RunFigures) -> Iterator[Problem]:
-    undecided = figures.outcomes["abstain"]
-    if figures.totals.empty > MANY * max(figures.candidates, 1):
+def _undecided(figures: Figures) -> Iterator[Problem]:
+    undecided, empty = figures["outcomes"].get("abstain", 0), figures["quality"]["empty"]
+    if empty > MANY * max(figures["records"], 1):
         yield Problem(
-            f"{_of(figures.totals.empty, figures)} are empty: the model wrote no text.",
+            f"{_of(empty, figures)} are empty: the model wrote no text.",
             FOR_EMPTY_ANSWERS,
         )
-    elif undecided > MANY * max(figures.candidates, 1):
-        if figures.pairs and figures.pairs.unverified:
-            yield Problem(f"{_of(undecided, figures)} have no verdict: {_most_common(figures.abstentions)}.")
+    elif undecided > MANY * max(figures["records"], 1):
+        if unverified_pairs(figures):
+            yield Problem(f"{_of(undecided, figures)} have no verdict: {_most_common(figures['abstentions'])}.")
             return
         yield Problem(
-            f"{_of(undecided, figures)} are undecided and in no pair: {_most_common(figures.abstentions)}.",
+            f"{_of(undecided, figures)} are undecided and in no pair: {_most_common(figures['abstentions'])}.",
             "A judge can decide them: verifier=with_judge.",
         )
 
 
-def _not_taught(figures: RunFigures) -> Iterator[Problem]:
-    reasons = figures.totals.not_taught
-    if reasons:
+def _not_taught(figures: Figures) -> Iterator[Problem]:
+    reasons = figures["not_taught"]
+    if reasons["count"]:
         yield Problem(
-            f"{_of(reasons.total(), figures)} are in no training table, whatever their verdict is: "
+            f"{_of(reasons['count'], figures)} are in no training table, whatever their verdict is: "
             f"{_most_common(reasons)}."
         )
 
 
-def _disagreeing_runs(figures: RunFigures) -> Iterator[Problem]:
-    if figures.disagreements:
+def _disagreeing_runs(figures: Figures) -> Iterator[Problem]:
+    if figures["disagreements"]:
         yield Problem(
-            f"{figures.disagreements:,} programs are undecided because their strict and plain runs disagree: they fail "
-            "the tests in the strict run and pass them in the plain run."
+            f"{figures['disagreements']:,} programs are undecided because their strict and plain runs disagree: they "
+            "fail the tests in the strict run and pass them in the plain run."
         )
 
 
-def _tests_in_program(figures: RunFigures) -> Iterator[Problem]:
-    if figures.tests_in_program:
+def _tests_in_program(figures: Figures) -> Iterator[Problem]:
+    if figures["tests_in_program"]:
         yield Problem(
-            f"{figures.tests_in_program:,} of {figures.outcomes['pass']:,} passes come from tests that were compiled "
-            "with the program (C++, Go, Rust or Java). A program that is written to deceive could forge them.",
+            f"{figures['tests_in_program']:,} of {figures['outcomes']['pass']:,} passes come from tests that were "
+            "compiled with the program (C++, Go, Rust or Java). A program that is written to deceive could forge them.",
             "For training against the verdict, use tests of the kinds stdin or function.",
         )
 
 
-def _missing_rewards(figures: RunFigures) -> Iterator[Problem]:
-    missing = figures.totals.without_reward
-    causes = figures.totals.reward_problems
-    if causes or missing > MANY * max(figures.candidates, 1):
-        shown = Counter({figures.totals.reward_examples.get(cause, cause): n for cause, n in causes.items()})
-        reason = f" because the reward failed: {_most_common(shown)}" if causes else ""
-        remedy = RETRY_REWARD if any(map(names_failed_request, causes)) else CHANGE_REWARD if causes else ""
-        yield Problem(f"{_of(missing, figures)} have an answer and no reward{reason}.", remedy)
+def _missing_rewards(figures: Figures) -> Iterator[Problem]:
+    missing = figures["missing_rewards"]
+    causes = missing["reasons"]
+    if causes or missing["count"] > MANY * max(figures["records"], 1):
+        reason = f" because the reward failed: {_most_common(missing)}" if causes else ""
+        remedy = RETRY_REWARD if missing["requests"] else CHANGE_REWARD if causes else ""
+        yield Problem(f"{_of(missing['count'], figures)} have an answer and no reward{reason}.", remedy)
 
 
-def _not_sent(figures: RunFigures) -> Iterator[Problem]:
-    for name, value in json.loads(figures.metadata.get("not_sent") or "{}").items():
+def _not_sent(figures: Figures) -> Iterator[Problem]:
+    for name, value in figures["not_sent"].items():
         yield Problem(
             f"sampling.{name}={value} was not sent, because the service does not accept it; its default applied.",
             "If the model accepts it, set provider.temperature=send." if name in ("temperature", "top_p") else "",
         )
 
 
-def _costs(figures: RunFigures) -> Iterator[Problem]:
-    totals, model = figures.totals, figures.metadata.get("model", "")
-    if totals.estimated:
+def _costs(figures: Figures) -> Iterator[Problem]:
+    cost, model = figures["cost"], figures["metadata"].get("model", "")
+    if cost["estimated"]:
         yield Problem(
-            f"{totals.estimated:,} answers came without a token count; their cost is estimated from their length."
+            f"{cost['estimated']:,} answers came without a token count; their cost is estimated from their length."
         )
-    if totals.unpriced:
+    if cost["unpriced"]:
         remedy = f"Set a price (dollars per million tokens), for example {price_setting(model)}" if model else ""
-        yield Problem(f"No price is known for the model {model!r}: {totals.unpriced:,} answers have no cost.", remedy)
+        yield Problem(f"No price is known for the model {model!r}: {cost['unpriced']:,} answers have no cost.", remedy)
 
 
-def _redrawn(figures: RunFigures) -> Iterator[Problem]:
-    if figures.redrawn:
-        moves = ", ".join(f"{count:,} {move}" for move, count in figures.redrawn.most_common())
+def _redrawn(figures: Figures) -> Iterator[Problem]:
+    if redrawn := figures["redrawn"]:
+        moves = ", ".join(f"{count:,} {move}" for move, count in redrawn.items())
         yield Problem(
-            f"{_of(figures.redrawn.total(), figures)} were sampled again after their verdict was known ({moves}). "
+            f"{_of(sum(redrawn.values()), figures)} were sampled again after their verdict was known ({moves}). "
             "Verified rates, pass@k and best of n use the first draws, which are in the candidates table."
         )
 
 
-def _no_pairs(figures: RunFigures) -> Iterator[Problem]:
-    if figures.pairs is None or figures.pairs.total or not figures.queries:
+def _no_pairs(figures: Figures) -> Iterator[Problem]:
+    if figures["pairs"] is None or figures["pairs"]["total"] or not figures["queries"]:
         return
-    mixes = figures.mixes.most_common()
-    listed = ", ".join(f"{count:,} with {mix}" for mix, count in mixes)
-    is_empty = mixes[0][0] == "no verdict of pass or fail" and figures.totals.empty > figures.candidates / 2
-    remedy = FOR_EMPTY_ANSWERS if is_empty else _remedy_of_no_pairs(figures, mixes[0][0])
+    mixes = figures["mixes"]
+    listed = ", ".join(f"{count:,} with {mix}" for mix, count in mixes.items())
+    most = next(iter(mixes))
+    is_empty = most == "no verdict of pass or fail" and figures["quality"]["empty"] > figures["records"] / 2
+    remedy = FOR_EMPTY_ANSWERS if is_empty else _remedy_of_no_pairs(figures, most)
     yield Problem(f"There are no preference pairs. Queries: {listed}.", remedy)
 
 
-def _remedy_of_no_pairs(figures: RunFigures, mix: str) -> str:
+def _remedy_of_no_pairs(figures: Figures, mix: str) -> str:
     """Return what to do if no query has a pair. ``mix`` is the most frequent kind of query (see ``mix_of``)."""
     if _has_pairing(figures, "delta"):
         return NO_DELTA
@@ -248,29 +250,28 @@ def _remedy_of_no_pairs(figures: RunFigures, mix: str) -> str:
     return {**REMEDIES, **(BY_SCORE_REMEDIES if _has_pairing(figures, "") else {})}[mix]
 
 
-def _has_pairing(figures: RunFigures, name: str) -> bool:
+def _has_pairing(figures: Figures, name: str) -> bool:
     """Return whether the pairs were made by the score strategy ``name``; "" stands for any score strategy."""
-    pairs = json.loads(figures.metadata.get("config") or "{}").get("pairs") or {}
-    return f".score_strategies.{name}" in str(pairs.get("_target_"))
+    return f".score_strategies.{name}" in figures["pairing"]
 
 
-def _length_bias(figures: RunFigures) -> Iterator[Problem]:
-    bias = figures.pairs.length_bias if figures.pairs else None
-    if bias is None or bias.longer + bias.shorter < FEW_PAIRS:
+def _length_bias(figures: Figures) -> Iterator[Problem]:
+    pairs = figures["pairs"]
+    if pairs is None or pairs["unequal"] < FEW_PAIRS:
         return
-    share = max(bias.longer_share, 1 - bias.longer_share)
+    share = max(pairs["chosen_longer"], 1 - pairs["chosen_longer"])
     if share > UNBALANCED:
-        side = "longer" if bias.longer_share > 0.5 else "shorter"
+        side = "longer" if pairs["chosen_longer"] > 0.5 else "shorter"
         yield Problem(
-            f"The chosen side is the {side} one in {100 * share:.1f} % of the {bias.longer + bias.shorter:,} pairs of "
+            f"The chosen side is the {side} one in {100 * share:.1f} % of the {pairs['unequal']:,} pairs of "
             "unequal length (without bias: 50 %), so a model can learn length instead of quality.",
             _remedy_of_bias(figures, side),
         )
 
 
-def _remedy_of_bias(figures: RunFigures, side: str) -> str:
+def _remedy_of_bias(figures: Figures, side: str) -> str:
     """Return which pairing has less length bias. ``side`` is the side that is chosen more often: longer or shorter."""
-    unverified = figures.pairs.unverified if figures.pairs else {}
+    unverified = unverified_pairs(figures)
     if not unverified:
         return "pairs=length_balanced makes pairs without this bias; no request is sent again."
     if set(unverified) == {provenance("models")}:
@@ -286,12 +287,12 @@ def _remedy_of_bias(figures: RunFigures, side: str) -> str:
     )
 
 
-def _of(part: int, figures: RunFigures) -> str:
-    return f"{part:,} of {figures.candidates:,} candidates"
+def _of(part: int, figures: Figures) -> str:
+    return f"{part:,} of {figures['records']:,} candidates"
 
 
-def _most_common(explanations: Counter[str]) -> str:
-    return "; ".join(f"{text.rstrip('.')} ({count:,})" for text, count in explanations.most_common(SHOWN))
+def _most_common(found: Reasons) -> str:
+    return "; ".join(f"{text.rstrip('.')} ({count:,})" for text, count in list(found["reasons"].items())[:SHOWN])
 
 
 CHECKS = (

@@ -1,309 +1,617 @@
-"""Computes the figures of a run in one pass over its queries. Memory use hardly grows with the number of queries.
+"""Computes the table of figures of a run (``analysis.figures``) in one pass over its candidates.
 
-``figures_of_run`` reads a run. ``bestofn build`` (at its end), ``bestofn inspect``, ``bestofn report`` and the dataset
-card print the figures. ``figures_json`` converts the figures to JSON.
+``figures_of_run`` reads a run. ``Tally`` adds up blocks of queries; the live report adds the shards of a running build
+to it. Per candidate, it keeps 9 bytes in memory.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestofn.builders.analysis.audit import OpinionJson, read_figures
-from bestofn.builders.analysis.candidate_totals import CandidateTotals
-from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row, pairs_of_run
-from bestofn.builders.analysis.query_records import QueryRecord, record_of_nested_row, records_of_table
-from bestofn.builders.records import Row
+from bestofn.builders.analysis.candidates import Block, Draws, Flags, block_of_rows, blocks_of_table, numbers
+from bestofn.builders.analysis.figures import (
+    OUTCOMES,
+    Cost,
+    Figures,
+    Index,
+    ModelCost,
+    Pairs,
+    Rates,
+    Reasons,
+    Scores,
+)
+from bestofn.builders.analysis.problems import RAISED, problems
+from bestofn.builders.errors import kind_of, names_failed_request
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
+from bestofn.builders.pairing.basis import VERIFIED, provenance
+from bestofn.builders.pairing.rules import messages_length
+from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.statistics import estimators
-from bestofn.builders.statistics.descriptive import Moments, share
-from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean
-from bestofn.builders.statistics.subsets import best_of_k
+from bestofn.builders.statistics.descriptive import Histogram, histogram, share
+from bestofn.builders.statistics.eligibility import FIRST_MODEL
+from bestofn.builders.statistics.estimators import CurvePoint, mean_point
+from bestofn.builders.statistics.intervals import RESAMPLES
+from bestofn.builders.statistics.subsets import Floats, Integers, best_of_k
 from bestofn.builders.tables import candidate_table, shards
+from bestofn.builders.tables.checksums import check_tables
+from bestofn.builders.tables.parquet_files import file_side, opened, table_files
 
-ADDED_AT_ONCE = 500  # queries
-OUTCOMES = ("pass", "fail", "abstain", "error")
-
-
-class Pool(NamedTuple):
-    """The candidates of one query that count towards pass@k.
-
-    ``ranks`` has one tuple (candidates, passes) per distinct reward, lowest reward first: the numbers of candidates and
-    of passes with this reward. The rewards themselves are not stored. Queries with equal pools are counted together.
-    """
-
-    size: int
-    passes: int
-    ranks: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, candidates: Iterable[tuple[float | None, bool]]) -> Pool:
-        """Build the pool. ``candidates`` has one tuple (reward or None, whether it passed) per candidate."""
-        pool = list(candidates)
-        ranks: list[tuple[int, int]] = []
-        lower: float | None = None
-        for reward, right in sorted([(reward, right) for reward, right in pool if reward is not None]):
-            if reward == lower:
-                size, passes = ranks[-1]
-                ranks[-1] = (size + 1, passes + right)
-            else:
-                ranks.append((1, int(right)))
-                lower = reward
-        return cls(len(pool), sum([right for _, right in pool]), tuple(ranks))
-
-    @property
-    def scored(self) -> list[tuple[float, float]]:
-        """One tuple per candidate with a reward: the rank of the reward, and the share of passes at this rank."""
-        return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
+SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
+CAUSE_CHARS = 160
+MOST_TEXTS = 1_000  # texts that are counted separately; further ones are counted together
+MOST_METHODS = 200  # kinds of verdicts that are counted separately
+MOST_MODELS = 50  # models that are counted separately
+SHOWN_REASONS = 10
+QUERIES_AT_ONCE = 256
+PAIRS_AT_ONCE = 256
+PAIR_COLUMNS = ["chosen", "rejected", "margin", "reason", "provenance"]
+SAMPLED_PAIRS = 20_000  # pairs whose margins and lengths are in the histograms
+DIFFICULTY_BINS = 20
 
 
-class QueryKind(NamedTuple):
-    """The counts of one query. They use the first draw of each candidate (``QueryRecord.draws``).
-
-    Queries with equal counts are stored once, with the number of such queries.
-    """
-
-    split: str
-    candidates: int
-    passes: int
-    sampled: int
-    first: bool | None  # see ``QueryRecord.first_right``
-    pool: Pool
-
-    @classmethod
-    def of(cls, query: QueryRecord) -> QueryKind:
-        """Count the candidates of ``query``."""
-        return cls(
-            split=query.split,
-            candidates=len(query.draws),
-            passes=sum([candidate.right for candidate in query.draws]),
-            sampled=len(query.sampled),
-            first=query.first_right,
-            pool=Pool.of([(candidate.reward, candidate.right) for candidate in query.counting]),
-        )
-
-
-def mix_of(query: QueryRecord) -> str:
-    """Return the kind of ``query`` by the verdicts of its candidates: a key of ``analysis.problems.REMEDIES``."""
-    outcomes = {candidate.outcome for candidate in query.candidates}
-    if {"pass", "fail"} <= outcomes:
-        return "passes and fails"
-    if "pass" in outcomes:
-        return "only passes"
-    if "fail" in outcomes:
-        return "only fails"
-    if all(candidate.failure for candidate in query.candidates):
-        return "no answer"
-    rewards = {candidate.reward for candidate in query.candidates if candidate.reward is not None}
-    return "different scores and no verdict" if len(rewards) > 1 else "no verdict of pass or fail"
-
-
-def count_bounded(counts: Counter[str], text: str, most: int = 1_000) -> None:
-    """Count ``text``. After ``most`` different texts, all new texts are counted together, so memory is bounded."""
-    counts[text if text in counts or len(counts) < most else "other reasons"] += 1
-
-
-class Rates(NamedTuple):
-    """Rates of a run or of one split; a rate is None if it cannot be computed for any query."""
-
-    queries: int
-    candidates: int
-    passes: int  # candidates that pass; the candidates without a verdict of pass or fail do not count in the rates
-    pass_at_1: estimators.CurvePoint | None  # the first point of ``RunFigures.pass_at``
-    pass_at_k: estimators.CurvePoint | None  # its last point
-    best_by_reward: estimators.CurvePoint | None  # ``RunFigures.best_of`` at the k of ``pass_at_k``
-    first: float | None  # share of passes among the candidates 0 with a verdict of pass or fail
-    coverage: float | None  # share of queries with all n samples
-
-
-@dataclass
-class RunFigures:
-    """The figures of one run. They cover all queries that were added with ``add``."""
-
-    name: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)  # metadata of the candidates table
-    counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
-    drawn: Counter[tuple[int, str]] = field(default_factory=Counter)  # (index, outcome) -> first draws
-    redrawn: Counter[str] = field(default_factory=Counter)  # such as "fail -> pass" -> regenerated candidates
-    kinds: Counter[QueryKind] = field(default_factory=Counter)  # facts about a query -> number of queries
-    mixes: Counter[str] = field(default_factory=Counter)  # see ``mix_of`` -> number of queries
-    verification_errors: Counter[str] = field(default_factory=Counter)  # explanation -> answered candidates
-    abstentions: Counter[str] = field(default_factory=Counter)  # explanation -> candidates
-    disagreements: int = 0  # candidates whose strict run and plain run disagree
-    tests_in_program: int = 0  # passes of tests that were compiled with the program
-    totals: CandidateTotals = field(default_factory=CandidateTotals)
-    scores: Moments = field(default_factory=Moments)  # the mean score of each query's samples
-    best_scores: Moments = field(default_factory=Moments)  # the highest score of each query's samples
-    pairs: PairFigures | None = None  # None if the run has no table of pairs
-    audit: Sequence[OpinionJson] = ()  # the second opinions of ``bestofn audit``
-
-    def add(self, query: QueryRecord) -> None:
-        """Add one query to the figures."""
-        self.add_all([query])
-
-    def add_all(self, queries: Sequence[QueryRecord]) -> None:
-        """Add ``queries`` to the figures. Many queries at once take less time than one after another."""
-        self.totals.add([candidate for query in queries for candidate in query.candidates])
-        self.totals.add_cost([attempt for query in queries for attempt in query.attempts])
-        for query in queries:
-            self._add(query)
-
-    def _add(self, query: QueryRecord) -> None:
-        """Add ``query`` to all figures except ``totals``."""
-        self.kinds[QueryKind.of(query)] += 1
-        self.drawn.update([(draw.index, draw.outcome) for draw in query.draws])
-        in_use = {one.index: one for one in query.candidates}
-        for draw in query.draws:
-            if (now := in_use.get(draw.index)) and now.attempt != draw.attempt:
-                self.redrawn[f"{draw.outcome} -> {now.outcome}"] += 1
-        split, candidates = query.split, query.candidates
-        self.counts.update([(split, candidate.index, candidate.outcome) for candidate in candidates])
-        self.mixes[mix_of(query)] += 1
-        if scores := [sample.reward for sample in query.sampled if sample.reward is not None]:
-            self.scores += Moments(1, sum(scores) / len(scores))
-            self.best_scores += Moments(1, max(scores))
-        for candidate in candidates:
-            if candidate.outcome == "error" and not candidate.failure:
-                count_bounded(self.verification_errors, candidate.explanation)
-            elif candidate.outcome == "abstain":
-                count_bounded(self.abstentions, candidate.explanation)
-        self.disagreements += sum([candidate.runs_disagree for candidate in candidates])
-        self.tests_in_program += sum([candidate.tests_in_program for candidate in candidates])
-
-    @property
-    def outcomes(self) -> Counter[str]:
-        """The number of candidates per outcome."""
-        outcomes: Counter[str] = Counter()
-        for (_, _, outcome), count in self.counts.items():
-            outcomes[outcome] += count
-        return outcomes
-
-    @property
-    def by_split(self) -> dict[str, Counter[str]]:
-        """The number of candidates per outcome in each split; splits are sorted by name."""
-        splits: dict[str, Counter[str]] = {split: Counter() for split in sorted({key[0] for key in self.counts})}
-        for (split, _, outcome), count in self.counts.items():
-            splits[split][outcome] += count
-        return splits
-
-    @property
-    def by_index(self) -> dict[int, Counter[str]]:
-        """The number of candidates per outcome for each candidate index, sorted by index. See ``QueryRecord.draws``."""
-        indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[0] for key in self.drawn})}
-        for (index, outcome), count in self.drawn.items():
-            indices[index][outcome] += count
-        return indices
-
-    @property
-    def queries(self) -> int:
-        """The number of queries."""
-        return self.kinds.total()
-
-    @property
-    def candidates(self) -> int:
-        """The number of candidates."""
-        return self.counts.total()
-
-    @property
-    def verified(self) -> int:
-        """The number of candidates that pass."""
-        return self.outcomes["pass"]
-
-    @property
-    def n(self) -> int:
-        """The largest number of samples per query."""
-        return max((kind.sampled for kind in self.kinds), default=0)
-
-    def pass_at(self, split: str | None = None, *, resamples: int = RESAMPLES) -> list[estimators.CurvePoint]:
-        """Return pass@k for k = 1, 2, 4 …, with 95 % intervals over queries. If ``split`` is None, all splits count.
-
-        Queries with fewer candidates than the largest k are left out. The largest k is chosen so that at least 95 % of
-        the queries remain.
-        """
-        sizes: Counter[tuple[int, int]] = Counter()
-        for pool, count in self._pools(split).items():
-            sizes[pool.size, pool.passes] += count
-        return estimators.pass_curve(sizes, resamples=resamples)
-
-    def best_of(self, k: int, split: str | None = None, *, resamples: int = RESAMPLES) -> estimators.CurvePoint | None:
-        """Return the accuracy of the sample with the highest reward among ``k`` samples, and its 95 % interval.
-
-        A query counts if ``pass_at`` uses it and at least ``k`` of its candidates have a reward. The result is None if
-        no query counts. For ``k`` = 1, the accuracy equals pass@1 if every candidate has a reward.
-        """
-        pools = self._pools(split)
-        sizes: Counter[int] = Counter()
-        for pool, count in pools.items():
-            sizes[pool.size] += count
-        largest, values = estimators.largest_k(sizes), RunningMean()
-        for pool, count in pools.items():
-            if pool.size >= largest and len(scored := pool.scored) >= k:
-                ranks, shares = np.array(scored, np.float64).T
-                values.add(float(best_of_k(ranks[None], shares[None], k)[0]), count)
-        if not values.count:
-            return None
-        return estimators.CurvePoint(k, values.mean, *values.interval(resamples=resamples), values.count)
-
-    def pass_rates(self) -> Counter[float]:
-        """Return how many queries have each pass rate: pass rate -> number of queries."""
-        rates: Counter[float] = Counter()
-        for pool, count in self._pools(None).items():
-            rates[pool.passes / pool.size] += count
-        return rates
-
-    def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
-        """Return the rates of one split, or of all queries if ``split`` is None. See ``QueryRecord.draws``."""
-        kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
-        curve, queries = self.pass_at(split, resamples=resamples), sum(kinds.values())
-        firsts: Counter[bool] = Counter()
-        for kind, count in kinds.items():
-            if kind.first is not None:
-                firsts[kind.first] += count
-        return Rates(
-            queries=queries,
-            candidates=sum(count * kind.candidates for kind, count in kinds.items()),
-            passes=sum(count * kind.passes for kind, count in kinds.items()),
-            pass_at_1=curve[0] if curve else None,
-            pass_at_k=curve[-1] if curve else None,
-            best_by_reward=self.best_of(curve[-1].k, split, resamples=resamples) if curve else None,
-            first=share(firsts[True], firsts.total()),
-            coverage=share(sum(count for kind, count in kinds.items() if kind.sampled == self.n), queries),
-        )
-
-    def _pools(self, split: str | None) -> Counter[Pool]:
-        """Count the queries of each pool: pool -> number of queries. Empty pools are omitted."""
-        pools: Counter[Pool] = Counter()
-        for kind, count in self.kinds.items():
-            if kind.pool.size and split in (None, kind.split):
-                pools[kind.pool] += count
-        return pools
-
-
-def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
+def figures_of_run(run: Path, manifest: Row | None = None, *, resamples: int = RESAMPLES) -> Figures:
     """Return the figures of ``run``, which is a run folder or a Parquet file of candidates.
 
     If ``manifest`` shows that the run is unfinished, the finished shards are read, because the tables are written last.
-    Otherwise the candidates table is read. Raises ``SourceError`` if this table does not exist.
+    Otherwise the candidates table is read. ``resamples`` is the number of bootstrap resamples per interval. Raises
+    ``SourceError`` if this table does not exist.
     """
     if manifest is not None and manifest.get("state") != "complete":
-        return _figures_of_shards(run)
+        tally, pairs = Tally(run.name), PairTally()
+        rows = shards.nested(shards.parts_of(run))
+        while some := list(itertools.islice(rows, QUERIES_AT_ONCE)):
+            tally.add_rows(some)
+            pairs.add_rows(some)
+        return tally.figures(pairs, resamples=resamples)
     table = candidate_table.read(run)
-    figures = RunFigures(table.name, table.metadata, pairs=pairs_of_run(run), audit=read_figures(run))
-    records = records_of_table(table)
-    while block := list(itertools.islice(records, ADDED_AT_ONCE)):
-        figures.add_all(block)
-    return figures
+    tally = Tally(table.name, table.metadata)
+    for block in blocks_of_table(table):
+        tally.add(block)
+    return tally.figures(pairs_of_run(run), read_figures(run), resamples=resamples)
 
 
-def _figures_of_shards(run: Path) -> RunFigures:
-    figures = RunFigures(run.name, pairs=(pairs := PairFigures()))
-    for row in shards.nested(shards.parts_of(run)):
-        if query := record_of_nested_row(row):
-            figures.add(query)
-        pairs.add(pairs_of_row(row))
-    return figures
+class Tally:
+    """Adds up the candidates of a run. ``metadata`` is the metadata of its candidates table."""
+
+    def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
+        self.name, self.metadata = name, dict(metadata or {})
+        self._splits: dict[str, int] = {}  # split -> its number
+        self._split_of: list[Integers] = []  # the number of the split of each query, per block
+        self._per_query: list[dict[str, Integers]] = []  # numbers of each query, per block
+        self._counting: list[tuple[Floats, Flags]] = []  # (reward, right) of the draws that count towards pass@k
+        self._outcomes: Counter[tuple[str, str]] = Counter()  # (split, outcome)
+        self._indices: Counter[tuple[int, str]] = Counter()  # (index, outcome)
+        self._left_out: Counter[tuple[str, str]] = Counter()  # (split, reason)
+        self._methods: Counter[tuple[str, str]] = Counter()  # (verifier and method, outcome)
+        self._verifiers: Counter[tuple[str, str]] = Counter()  # (split, verifier)
+        self._counts: Counter[str] = Counter()
+        self._sums: defaultdict[str, float] = defaultdict(float)
+        self._texts: dict[str, Counter[str]] = {}
+        self._first_failure = ""
+        self._reward_examples: dict[str, str] = {}
+        self._models: dict[tuple[str, str], ModelCost] = {}
+        self._scores: list[tuple[float, float, float, float, int]] = []
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add queries as nested rows of a shard."""
+        if block := block_of_rows(rows):
+            self.add(block)
+
+    def add(self, block: Block) -> None:
+        """Add the queries of ``block``."""
+        in_use = np.flatnonzero(block.in_use)
+        rows = block.rows.take(in_use)
+        splits = np.array(block.splits, object)
+        row_splits, outcomes = splits[block.query[in_use]].tolist(), block.outcome[in_use]
+        self._split_of.append(np.array([self._splits.setdefault(one, len(self._splits)) for one in block.splits]))
+        self._add_queries(block, block.draws, splits)
+        self._outcomes.update(zip(row_splits, outcomes.tolist(), strict=True))
+        self._add_verdicts(rows, outcomes, row_splits)
+        self._add_answers(rows, numbers(rows, "reward_final"))
+        self._add_costs(block)
+
+    def _add_queries(self, block: Block, draws: Draws, splits: Any) -> None:
+        size = len(block.ids)
+
+        def per_query(chosen: Flags) -> Integers:
+            return np.bincount(draws.query[chosen], minlength=size)
+
+        first = draws.sampled & draws.conclusive & (draws.index == 0)
+        self._per_query.append(
+            {
+                "draws": np.bincount(draws.query, minlength=size),
+                "passes": per_query(draws.right),
+                "sampled": per_query(draws.sampled),
+                "first": per_query(first),
+                "first_right": per_query(first & draws.right),
+                "n": per_query(draws.counts),
+                "c": per_query(draws.counts & draws.right),
+            }
+        )
+        self._counting.append((draws.reward[draws.counts], draws.right[draws.counts]))
+        self._indices.update(zip(draws.index.tolist(), draws.outcome.tolist(), strict=True))
+        left = np.flatnonzero(~draws.counts)
+        reasons = np.select(
+            [draws.greedy, ~draws.sampled, ~draws.independent], ["greedy", "other model", "adaptive"], draws.outcome
+        )
+        self._left_out.update(zip(splits[draws.query[left]].tolist(), reasons[left].tolist(), strict=True))
+        self._add_redrawn(block, draws)
+        self._add_mixes(block)
+        scored = draws.where(draws.sampled & ~np.isnan(draws.reward))
+        if len(scored.reward):
+            counts = np.bincount(scored.query, minlength=size)
+            best = np.full(size, -np.inf)
+            np.maximum.at(best, scored.query, scored.reward)
+            means = np.bincount(scored.query, scored.reward, size)[counts > 0] / counts[counts > 0]
+            low, high = float(scored.reward.min()), float(scored.reward.max())
+            self._scores.append((float(means.sum()), float(best[counts > 0].sum()), low, high, len(means)))
+
+    def _add_redrawn(self, block: Block, draws: Draws) -> None:
+        attempts = numbers(block.rows, "attempt", 0.0)
+        for row in np.flatnonzero(block.in_use & (attempts > 0)):
+            place = np.flatnonzero((draws.query == block.query[row]) & (draws.index == block.index[row]))[0]
+            if draws.attempt[place] != attempts[row]:
+                self._texts.setdefault("redrawn", Counter())[f"{draws.outcome[place]} -> {block.outcome[row]}"] += 1
+
+    def _add_mixes(self, block: Block) -> None:
+        """Count the queries by the verdicts of their candidates: a key of ``analysis.problems.REMEDIES``."""
+        size, in_use = len(block.ids), block.in_use
+        query, outcome = block.query[in_use], block.outcome[in_use]
+        reward = numbers(block.rows, "reward_final")[in_use]
+        lowest, highest = np.full(size, np.inf), np.full(size, -np.inf)
+        np.fmin.at(lowest, query, reward)
+        np.fmax.at(highest, query, reward)
+        passes, fails, answers = (
+            np.bincount(query[chosen], minlength=size) > 0
+            for chosen in (outcome == "pass", outcome == "fail", block.answered[in_use])
+        )
+        kinds = np.select(
+            [passes & fails, passes, fails, ~answers, lowest < highest],
+            ["passes and fails", "only passes", "only fails", "no answer", "different scores and no verdict"],
+            "no verdict of pass or fail",
+        )
+        self._texts.setdefault("mixes", Counter()).update(kinds.tolist())
+
+    def _add_verdicts(self, rows: Any, outcomes: Any, splits: Sequence[str]) -> None:
+        verifiers = [name or "" for name in rows["verifier_name"].to_pylist()]
+        methods = rows["verification_method"].to_pylist()
+        for name, method, outcome in zip(verifiers, methods, outcomes.tolist(), strict=True):
+            key = (f"{name} · {method}" if method else name, outcome)
+            self._methods[
+                key if key in self._methods or len(self._methods) < MOST_METHODS else ("others", outcome)
+            ] += 1
+        self._verifiers.update(pair for pair in zip(splits, verifiers, strict=True) if pair[1])
+        asked = rows["verification_llm_judge_used"].to_pylist()
+        failed = rows["verification_llm_judge_failed"].to_pylist()
+        for was_asked, has_failed, name in zip(asked, failed, verifiers, strict=True):
+            if was_asked:
+                self._counts["judge asked"] += 1
+                self._counts["judge failed"] += bool(has_failed)
+                self._counts["judge decided"] += not has_failed and name.startswith("judge")
+        explanations = rows["verification_explanation"].to_pylist()
+        failures = rows["generation_error"].to_pylist()
+        for outcome, explanation, failure in zip(outcomes.tolist(), explanations, failures, strict=True):
+            text = explanation or ""
+            if outcome == "error" and not failure:
+                self._count("verification_errors", text)
+            elif outcome == "abstain":
+                self._count("abstentions", text)
+                self._counts["disagreements"] += text.startswith(RUNS_DISAGREE)
+            elif outcome == "pass":
+                self._counts["tests_in_program"] += text.endswith(TESTS_IN_PROGRAM)
+
+    def _add_answers(self, rows: Any, rewards: Floats) -> None:
+        failures = [failure for failure in rows["generation_error"].to_pylist() if failure]
+        for failure in failures:
+            self._count("missing", kind_of(failure))
+        self._first_failure = self._first_failure or next(iter(failures), "")
+        columns = ("quality_is_empty", "quality_is_short_answer", "refusal_is_refusal", "is_duplicate_of", "not_taught")
+        empty, short, refusals, repeats, not_taught = (rows[name].to_pylist() for name in columns)
+        self._counts["empty"] += sum(map(bool, empty))
+        self._counts["short"] += sum(map(bool, short))
+        self._counts["repeats"] += sum(one is not None for one in repeats)
+        self._counts["truncated"] += rows["finish_reason"].to_pylist().count("length")
+        for is_refusal, kind in zip(refusals, rows["refusal_type"].to_pylist(), strict=True):
+            if is_refusal:
+                self._count("refusals", kind or "unnamed")
+        for reason, is_empty in zip(not_taught, empty, strict=True):
+            if reason and not is_empty:
+                self._count("not_taught", reason)
+        for name in ("quality_answer_length", "latency_s"):
+            values = numbers(rows, name)
+            self._sums[name] += float(np.nansum(values))
+            self._counts[name] += int(np.count_nonzero(~np.isnan(values)))
+        parts, errors = rows["reward_parts"].to_pylist(), rows["generation_error"].to_pylist()
+        for place in np.flatnonzero(np.isnan(rewards)).tolist():
+            if not errors[place]:
+                self._counts["without_reward"] += 1
+                if problem := _problem_in(parts[place]):
+                    self._count("missing_rewards", cause := cause_of(problem))
+                    self._reward_examples.setdefault(cause, first_line(problem))
+                    self._counts["reward raised"] += bool(RAISED.match(cause)) or names_failed_request(cause)
+                    self._counts["reward requests"] += names_failed_request(cause)
+
+    def _add_costs(self, block: Block) -> None:
+        """Add cost and tokens of all attempts, including those that a later attempt replaced."""
+        rows, names = block.rows, ("cost_usd", "usage_prompt_tokens", "usage_completion_tokens")
+        usd, prompt, completion = (numbers(rows, name) for name in names)
+        known, tokens = ~np.isnan(usd), np.nan_to_num(prompt) + np.nan_to_num(completion)
+        for name, values in zip((*names, "judging_usd"), (usd, prompt, completion, block.usd), strict=True):
+            self._sums[name] += float(np.nansum(values))
+            self._counts[name] += int(np.count_nonzero(~np.isnan(values)))
+        self._counts["estimated"] += int(np.count_nonzero(block.answered & (tokens == 0) & (np.nan_to_num(usd) != 0)))
+        self._counts["unpriced"] += int(np.count_nonzero(block.answered & (tokens > 0) & ~known))
+        arms, models = rows["arm"].to_pylist(), rows["model"].to_pylist()
+        roles = ["" if arm in FIRST_MODEL else arm or "" for arm in arms]
+        keys = [(role, model or "") for role, model in zip(roles, models, strict=True)]
+        for key in dict.fromkeys(keys):
+            mine = np.array([one == key for one in keys], bool)
+            kept = key if key in self._models or len(self._models) < MOST_MODELS else (key[0], "others")
+            cost = self._models.setdefault(kept, _no_cost(*kept))
+            cost["attempts"] += int(mine.sum())
+            if (mine & known).any():
+                cost["usd"] = (cost["usd"] or 0.0) + float(np.nansum(usd[mine]))
+            cost["prompt_tokens"] += int(np.nansum(prompt[mine]))
+            cost["completion_tokens"] += int(np.nansum(completion[mine]))
+
+    def _count(self, name: str, text: str) -> None:
+        """Count ``text``. After ``MOST_TEXTS`` different texts, new texts are counted together."""
+        counts = self._texts.setdefault(name, Counter())
+        counts[text if text in counts or len(counts) < MOST_TEXTS else "other reasons"] += 1
+
+    # the table -------------------------------------------------------------------------------------------------------
+
+    def figures(
+        self, pairs: PairTally | None = None, audit: Sequence[OpinionJson] = (), *, resamples: int = RESAMPLES
+    ) -> Figures:
+        """Return the table of figures of all queries that were added."""
+        queries = _Queries(self._per_query, self._counting)
+        split_of = np.concatenate([np.zeros(0, np.int64), *self._split_of])
+        everything = np.ones(len(split_of), bool)
+        n = int(queries.numbers["sampled"].max(initial=0))
+        curve, best = queries.curves(everything, resamples)
+        outcomes = {name: count for name in OUTCOMES if (count := self._outcome(None, name))}
+        counts, texts = self._counts, {name: self._texts.get(name, Counter()) for name in REASONS}
+        missing, causes = texts["missing"], texts["missing_rewards"]
+        figures: Figures = {
+            "run": self.name,
+            "metadata": {key: self.metadata[key] for key in SHOWN_METADATA if key in self.metadata},
+            "n": n,
+            "without_candidates": max(0, int(self.metadata.get("total_queries") or 0) - len(split_of)),
+            "not_sent": json.loads(self.metadata.get("not_sent") or "{}"),
+            "pairing": str((json.loads(self.metadata.get("config") or "{}").get("pairs") or {}).get("_target_") or ""),
+            "records": self._outcomes.total(),
+            "disagreements": counts["disagreements"],
+            "tests_in_program": counts["tests_in_program"],
+            "by_method": self._by_method(),
+            "judge": {
+                "asked": counts["judge asked"],
+                "decided": counts["judge decided"],
+                "failed": counts["judge failed"],
+            },
+            **self._rates(queries, everything, None, n, (curve, best)),
+            "outcomes": outcomes,
+            "by_split": {
+                split: self._rates(queries, mine := split_of == number, split, n, queries.curves(mine, resamples))
+                for split, number in sorted(self._splits.items())
+            },
+            "by_index": self._by_index(),
+            "pass_at": curve,
+            "best_of": best,
+            "difficulty": queries.difficulty(max((index for index, _ in self._indices), default=0) + 1),
+            "scores": self._score_figures(),
+            "mixes": dict(texts["mixes"].most_common()),
+            "redrawn": dict(texts["redrawn"].most_common()),
+            "verifiers": self._verifier_names(),
+            "missing": {"count": missing.total(), "by_kind": dict(missing), "example": self._first_failure},
+            "missing_rewards": {
+                "count": counts["without_reward"],
+                "reasons": {
+                    self._reward_examples.get(cause, cause): n for cause, n in causes.most_common(SHOWN_REASONS)
+                },
+                "raised": counts["reward raised"],
+                "requests": counts["reward requests"],
+            },
+            "verification_errors": _reasons(texts["verification_errors"]),
+            "abstentions": _reasons(texts["abstentions"]),
+            "not_taught": _reasons(texts["not_taught"]),
+            "refusals": {"count": texts["refusals"].total(), "by_type": dict(texts["refusals"])},
+            "quality": {
+                "empty": counts["empty"],
+                "short": counts["short"],
+                "truncated": counts["truncated"],
+                "repeats": counts["repeats"],
+                "errors": missing.total(),
+                "mean_characters": share(self._sums["quality_answer_length"], counts["quality_answer_length"]),
+            },
+            "cost": self._cost(outcomes.get("pass", 0)),
+            "pairs": pairs.figures() if pairs else None,
+            "problems": [],
+            "audit": list(audit),
+        }
+        figures["problems"] = [{"fact": one.fact, "remedy": one.remedy} for one in problems(figures)]
+        return figures
+
+    def _outcome(self, split: str | None, outcome: str) -> int:
+        return sum(n for (of, name), n in self._outcomes.items() if name == outcome and split in (None, of))
+
+    def _rates(
+        self,
+        queries: _Queries,
+        chosen: Flags,
+        split: str | None,
+        n: int,
+        curves: tuple[list[CurvePoint], list[CurvePoint]],
+    ) -> Rates:
+        curve, best = curves
+        last, picked = (curve[-1] if curve else None), next((one for one in best if one["k"] == curve[-1]["k"]), None)
+        sums = {name: int(values[chosen].sum()) for name, values in queries.numbers.items()}
+        count = int(chosen.sum())
+        left_out: Counter[str] = Counter()
+        for (of, reason), number in self._left_out.items():
+            left_out[reason] += number if split in (None, of) else 0
+        return {
+            "queries": count,
+            "candidates": sums["draws"],
+            "verified": sums["passes"],
+            "left_out": {reason: number for reason, number in left_out.most_common() if number},
+            "outcomes": {name: number for name in OUTCOMES if (number := self._outcome(split, name))},
+            "k": last["k"] if last else None,
+            "rate": curve[0]["mean"] if curve else None,
+            "rate_interval": (curve[0]["low"], curve[0]["high"]) if curve else None,
+            "best_of_n": last["mean"] if last else None,
+            "best_of_n_interval": (last["low"], last["high"]) if last else None,
+            "picked": picked["mean"] if picked else None,
+            "picked_interval": (picked["low"], picked["high"]) if picked else None,
+            "first": share(sums["first_right"], sums["first"]),
+            "coverage": share(int((queries.numbers["sampled"][chosen] == n).sum()), count),
+        }
+
+    def _by_index(self) -> dict[int, Index]:
+        by_index: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[0] for key in self._indices})}
+        for (index, outcome), count in self._indices.items():
+            by_index[index][outcome] += count
+        return {
+            index: {
+                "records": outcomes.total(),
+                "verified": outcomes["pass"],
+                "rate": share(outcomes["pass"], outcomes["pass"] + outcomes["fail"]),
+                "outcomes": {name: outcomes[name] for name in OUTCOMES if outcomes[name]},
+            }
+            for index, outcomes in by_index.items()
+        }
+
+    def _by_method(self) -> dict[str, dict[str, int]]:
+        """Return verifier and method -> outcome -> candidates, the most frequent method first."""
+        methods: dict[str, Counter[str]] = {}
+        for (method, outcome), count in self._methods.items():
+            methods.setdefault(method, Counter())[outcome] += count
+        return {name: dict(one) for name, one in sorted(methods.items(), key=lambda item: (-item[1].total(), item[0]))}
+
+    def _verifier_names(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for (split, name), _ in self._verifiers.most_common():
+            names.setdefault(split, []).append(name)
+        return dict(sorted(names.items()))
+
+    def _score_figures(self) -> Scores | None:
+        if not self._scores:
+            return None
+        means, bests, lows, highs, counts = zip(*self._scores, strict=True)
+        queries = sum(counts)
+        return {"mean": sum(means) / queries, "best": sum(bests) / queries, "lowest": min(lows), "highest": max(highs)}
+
+    def _cost(self, verified: int) -> Cost:
+        sums, counts = self._sums, self._counts
+        known = counts["cost_usd"] or counts["judging_usd"]
+        usd = sums["cost_usd"] + sums["judging_usd"] if known else None
+        return {
+            "usd": usd,
+            "answers_usd": sums["cost_usd"],
+            "judging_usd": sums["judging_usd"],
+            "usd_per_verified": None if usd is None else share(usd, verified),
+            "prompt_tokens": round(sums["usage_prompt_tokens"]),
+            "completion_tokens": round(sums["usage_completion_tokens"]),
+            "mean_seconds": share(sums["latency_s"], counts["latency_s"]),
+            "estimated": counts["estimated"],
+            "unpriced": counts["unpriced"],
+            "by_model": [cost.copy() for _, cost in sorted(self._models.items())],
+        }
+
+
+REASONS = (
+    *("missing", "missing_rewards", "verification_errors", "abstentions", "not_taught", "refusals", "mixes", "redrawn"),
+)
+
+
+class _Queries:
+    """The numbers of all queries, and the draws that count towards pass@k, ordered by query."""
+
+    def __init__(self, parts: Sequence[Mapping[str, Integers]], counting: Sequence[tuple[Floats, Flags]]) -> None:
+        names = ("draws", "passes", "sampled", "first", "first_right", "n", "c")
+        none = np.zeros(0, np.int64)
+        self.numbers = {name: np.concatenate([none, *(part[name] for part in parts)]) for name in names}
+        self._reward = np.concatenate([np.zeros(0), *(reward for reward, _ in counting)])
+        self._right = np.concatenate([np.zeros(0, bool), *(right for _, right in counting)]).astype(np.float64)
+        self._query = np.repeat(np.arange(len(self.numbers["n"])), self.numbers["n"])
+
+    def curves(self, chosen: Flags, resamples: int) -> tuple[list[CurvePoint], list[CurvePoint]]:
+        """Return the curves of pass@k and of best of k by reward over the ``chosen`` queries.
+
+        Queries with fewer candidates than the largest k are left out. The largest k is chosen so that at least 95 % of
+        the queries remain. Best of k counts the queries of them with at least k candidates that have a reward.
+        """
+        n, c = self.numbers["n"], self.numbers["c"]
+        pools = Counter(zip(n[chosen & (n > 0)].tolist(), c[chosen & (n > 0)].tolist(), strict=True))
+        curve = estimators.pass_curve(pools, resamples=resamples)
+        reaching = chosen & (n >= max(curve[-1]["k"], 1)) if curve else np.zeros(len(n), bool)
+        used = reaching[self._query] & ~np.isnan(self._reward)
+        values = self._best_of(self._query[used], self._reward[used], self._right[used], [one["k"] for one in curve])
+        best = [mean_point(k, Counter(found.tolist()), resamples) for k, found in values.items() if len(found)]
+        return curve, best
+
+    @staticmethod
+    def _best_of(query: Integers, reward: Floats, right: Floats, ks: Sequence[int]) -> dict[int, Floats]:
+        """Return k -> one value per query with at least k scored candidates: the share of passes of the best of k."""
+        sizes = np.bincount(query)[query] if len(query) else np.zeros(0, np.int64)
+        values: dict[int, list[Floats]] = {k: [np.zeros(0)] for k in ks}
+        for size in np.unique(sizes).tolist():
+            scores, truths = (column[sizes == size].reshape(-1, size) for column in (reward, right))
+            for k in ks:
+                if k <= size:
+                    values[k].append(best_of_k(scores, truths, k))
+        return {k: np.concatenate(parts) for k, parts in values.items()}
+
+    def difficulty(self, bins: int) -> Histogram | None:
+        """Return the histogram of the pass rates of the queries that have draws which count."""
+        n, c = self.numbers["n"], self.numbers["c"]
+        return histogram({"": c[n > 0] / n[n > 0]}, bins=min(DIFFICULTY_BINS, bins), span=(0.0, 1.0))
+
+
+def _reasons(counts: Counter[str]) -> Reasons:
+    return {"count": counts.total(), "reasons": dict(counts.most_common(SHOWN_REASONS))}
+
+
+def _no_cost(role: str, model: str) -> ModelCost:
+    return {"model": model, "role": role, "attempts": 0, "usd": None, "prompt_tokens": 0, "completion_tokens": 0}
+
+
+def _problem_in(parts: str | None) -> str:
+    """Return the error of a reward; "" if there is none. ``parts`` is JSON text with the parts of the score."""
+    try:
+        found = json.loads(parts or "{}")
+    except ValueError:
+        return ""
+    return str(found.get("error") or "") if isinstance(found, dict) else ""
+
+
+def cause_of(problem: str) -> str:
+    """Return the first line of ``problem``, at most ``CAUSE_CHARS`` characters, with numbers replaced by N.
+
+    Problems of different answers that have the same cause then give equal texts.
+    """
+    return first_line(re.sub(r"\d+(?:\.\d+)*", "N", problem))
+
+
+def first_line(problem: str) -> str:
+    """Return the first line of ``problem``, at most ``CAUSE_CHARS`` characters."""
+    line = problem.strip().partition("\n")[0]
+    return line if len(line) <= CAUSE_CHARS else line[: CAUSE_CHARS - 1] + "…"
+
+
+# pairs --------------------------------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """One preference pair: its margin, the lengths of its two sides in characters, its reason and its provenance."""
+
+    margin: float | None
+    chosen: int
+    rejected: int
+    reason: str
+    provenance: str = "verified"
+
+
+class PairTally:
+    """Adds up preference pairs, with a uniform sample of at most ``most`` pairs (Vitter 1985, algorithm R)."""
+
+    def __init__(self, most: int = SAMPLED_PAIRS, seed: int = 0) -> None:
+        self.sample: list[Pair] = []
+        self.by_side: dict[str, int] = {}  # train or test -> number of pairs; empty if read from shards
+        self._most, self._random = most, random.Random(seed)
+        self._total = self._longer = self._shorter = self._known = 0
+        self._margins = self._difference = 0.0
+        self._reasons: Counter[str] = Counter()
+        self._provenance: Counter[str] = Counter()
+
+    def add(self, pairs: Iterable[Pair]) -> None:
+        """Add ``pairs``."""
+        for pair in pairs:
+            self._total += 1
+            if len(self.sample) < self._most:
+                self.sample.append(pair)
+            elif (place := self._random.randrange(self._total)) < self._most:
+                self.sample[place] = pair
+            if pair.margin is not None:
+                self._known += 1
+                self._margins += pair.margin
+            self._longer += pair.chosen > pair.rejected
+            self._shorter += pair.chosen < pair.rejected
+            self._difference += pair.chosen - pair.rejected
+            self._reasons[pair.reason] += 1
+            self._provenance[pair.provenance] += 1
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add the pairs of queries, from their nested rows in a shard."""
+        for row in rows:
+            lengths = (
+                {one["index"]: messages_length(one["messages"]) for one in row["candidates"]} if row["pairs"] else {}
+            )
+            self.add(
+                Pair(
+                    pair["margin"],
+                    lengths[pair["chosen"]],
+                    lengths[pair["rejected"]],
+                    pair["reason"],
+                    provenance(pair["basis"] or VERIFIED),
+                )
+                for pair in row["pairs"]
+            )
+
+    def figures(self) -> Pairs:
+        """Return the figures of all pairs that were added."""
+        unequal = self._longer + self._shorter
+        lengths = {side: [float(getattr(one, side)) for one in self.sample] for side in ("chosen", "rejected")}
+        figures: Pairs = {
+            "total": self._total,
+            "mean_margin": share(self._margins, self._known),
+            "chosen_longer": self._longer / unequal if unequal else 0.5,
+            "mean_length_difference": self._difference / self._total if self._total else 0.0,
+            "unequal": unequal,
+            "margins": histogram({"": [one.margin for one in self.sample if one.margin is not None]}),
+            "lengths": histogram(lengths),
+            "by_reason": dict(self._reasons),
+            "by_provenance": dict(self._provenance.most_common()),
+        }
+        if "train" in self.by_side:
+            figures["train"] = self.by_side["train"]
+        if "test" in self.by_side:
+            figures["test"] = self.by_side["test"]
+        return figures
+
+
+def pairs_of_run(run: Path) -> PairTally | None:
+    """Return the pairs in the ``dpo`` tables of a run folder; None if there are no tables."""
+    check_tables(run, "dpo")
+    files = table_files(run / "dpo")
+    if not files:
+        return None
+    tally = PairTally()
+    for file in files:
+        with opened(file) as table:
+            side = file_side(file)
+            tally.by_side[side] = tally.by_side.get(side, 0) + table.metadata.num_rows
+            for batch in table.iter_batches(batch_size=PAIRS_AT_ONCE, columns=PAIR_COLUMNS):
+                tally.add(_pairs_of_table(batch.to_pylist()))
+    return tally
+
+
+def _pairs_of_table(rows: Iterable[Row]) -> Iterator[Pair]:
+    for row in rows:
+        chosen, rejected = (messages_length(map(decoded_message, row[side])) for side in ("chosen", "rejected"))
+        yield Pair(row["margin"], chosen, rejected, row["reason"], row["provenance"])
+
+
+def decoded_message(message: JsonObject | str | bytes) -> JsonObject:
+    """Return ``message`` as a dict. Parquet rows may contain messages as JSON text."""
+    return json.loads(message) if isinstance(message, str | bytes) else message

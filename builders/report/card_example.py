@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bestofn.builders.analysis.pair_figures import decoded_message
+from bestofn.builders.analysis.run_figures import decoded_message
 from bestofn.builders.formats.terminal_text import escaped
 from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.tables.parquet_files import opened

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bestofn.builders.analysis.figures_json import RunJson
+from bestofn.builders.analysis.figures import Figures
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.report.number_format import dollars
 from bestofn.builders.tables.parquet_files import opened
@@ -22,34 +20,20 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _FILE = re.compile(r"\.(jsonl?|csv|tsv|parquet|arrow|gz|zst)$")
 
 
-@dataclass
-class Candidates:
-    """The parts of the candidates table that the card shows: the verifiers of each split, and the first prompts."""
-
-    verifiers: dict[str, Counter[str]] = field(default_factory=dict)
-    prompts: list[str] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, files: Sequence[Path]) -> Candidates:
-        """Read the candidates table in ``files``. Without files, both parts are empty."""
-        found, last = cls(), None
-        for row in _rows(files, ("query_id", "question", "split", "verifier_name")):
-            if row["query_id"] != last and len(found.prompts) < PROMPTS:
-                found.prompts.append(row["question"] or "")
-            last = row["query_id"]
-            if row["verifier_name"]:
-                found.verifiers.setdefault(row["split"], Counter())[row["verifier_name"]] += 1
-        return found
-
-
-def _rows(files: Sequence[Path], columns: Sequence[str]) -> Iterator[Row]:
+def first_prompts(files: Sequence[Path]) -> list[str]:
+    """Return the prompts of the first ``PROMPTS`` queries of the candidates table in ``files``."""
+    prompts: dict[str, str] = {}
     for file in files:
         with opened(file) as table:
-            for batch in table.iter_batches(batch_size=10_000, columns=columns):
-                yield from batch.to_pylist()
+            for batch in table.iter_batches(batch_size=10_000, columns=["query_id", "question"]):
+                for row in batch.to_pylist():
+                    prompts.setdefault(row["query_id"], row["question"] or "")
+                if len(prompts) >= PROMPTS:
+                    return list(prompts.values())[:PROMPTS]
+    return list(prompts.values())
 
 
-def settings(described: Row, figures: RunJson, candidates: Candidates) -> list[tuple[str, str]]:
+def settings(described: Row, figures: Figures) -> list[tuple[str, str]]:
     """Return the settings of the run as rows (name, value) of a table. Unknown settings are left out."""
     config: JsonObject = described.get("config") or {}
     sampling, not_sent = config.get("sampling") or {}, described.get("not_sent") or {}
@@ -62,8 +46,8 @@ def settings(described: Row, figures: RunJson, candidates: Candidates) -> list[t
         "samples per query": figures["n"],
         "temperature": default if temperature is None else temperature,
         "maximum tokens": sampling.get("max_tokens") or default,
-        "verifiers": "; ".join(_verifiers(candidates)),
-        "sandbox of programs": _target(config.get("sandbox")) if "code" in candidates.verifiers else None,
+        "verifiers": "; ".join(_verifiers(figures)),
+        "sandbox of programs": _target(config.get("sandbox")) if "code" in figures["verifiers"] else None,
         "reward": _target(config.get("reward")),
         "pairing": _target(config.get("pairs")),
         "seed": config.get("seed"),
@@ -73,13 +57,13 @@ def settings(described: Row, figures: RunJson, candidates: Candidates) -> list[t
     return [(name, str(value)) for name, value in values.items() if value not in (None, "")]
 
 
-def model_of(described: Row, figures: RunJson) -> str:
+def model_of(described: Row, figures: Figures) -> str:
     """Return the name of the model that answered; "" if the run does not record it."""
     provider = (described.get("config") or {}).get("provider") or {}
     return str(figures["metadata"].get("model") or provider.get("model") or "")
 
 
-def base_models(described: Row, figures: RunJson) -> list[str]:
+def base_models(described: Row, figures: Figures) -> list[str]:
     """Return the models of the run that have an id of the Hub."""
     config: JsonObject = described.get("config") or {}
     models = [model_of(described, figures), *_models_by_role(config).values()]
@@ -91,10 +75,9 @@ def _models_by_role(config: JsonObject) -> dict[str, str]:
     return {f"{role}: {node['model']}": node["model"] for role, node in others.items() if node and node.get("model")}
 
 
-def _verifiers(candidates: Candidates) -> Iterator[str]:
-    """Yield the verifiers of each split: ``math: math, judge``."""
-    for split, counts in sorted(candidates.verifiers.items()):
-        yield f"{split}: {', '.join(name for name, _ in counts.most_common())}"
+def _verifiers(figures: Figures) -> list[str]:
+    """Return the verifiers of each split: ``math: math, judge``."""
+    return [f"{split}: {', '.join(names)}" for split, names in figures["verifiers"].items()]
 
 
 def is_hub_id(name: str) -> bool:

@@ -16,6 +16,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from bestofn.builders.statistics.descriptive import Histogram
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -24,7 +26,6 @@ WIDTH, HEIGHT = 420, 250
 ROW = 22  # height of a bar with its gap, if there are more bars than fit into HEIGHT
 FONT = 11
 MOST_X_TICKS = 9
-OUTLIERS = (0.01, 0.05)  # shares of the values that the outer bins of a histogram may take, at each end
 COLOURS = {
     "--line": "#dfe3e8",
     "--soft": "#5b6675",
@@ -112,7 +113,7 @@ def lines(
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
     """Return a chart with one horizontal bar per entry of ``bars`` (bar name -> class -> count); "" without bars.
 
-    Each bar is divided into the shares of the ``classes``. The share of the first class is also written beside it.
+    Each bar is divided into the shares of the ``classes``.
     """
     if not bars:
         return ""
@@ -124,10 +125,6 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
         shares = np.array([counts.get(kind, 0) for counts in bars.values()]) / totals
         axes.barh(places, shares, min(0.75, 0.2 * len(bars)), left, color=COLOURS[f"--{kind}"], label=kind)
         left += shares
-        if kind == classes[0]:
-            for place, share in enumerate(shares):
-                text = f"{100 * share:.1f} %"
-                axes.text(1.01, place, text, va="center", color=COLOURS["--soft"], fontsize=FONT - 1)
     axes.set_yticks(places, [_cut(name) for name in bars])
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.set_xlim(0, 1)
@@ -141,49 +138,28 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
     return _svg(figure, f"shares of {', '.join(classes)}", values)
 
 
-def histograms(
-    groups: Mapping[str, Sequence[float]], x_label: str, *, bins: int = 20, x_range: Point | None = None
-) -> str:
-    """Return the histograms of all groups in one chart, with the same bins; "" if there are no values.
+def histogram(found: Histogram | None, x_label: str) -> str:
+    """Return the histograms of all groups of ``found`` in one chart; "" if there are none.
 
-    If ``x_range`` is None, the x axis covers the range of ``without_outliers``. Values outside the x axis are
-    counted in the outer bins, and a note has their number.
+    A note has the number of values that are outside the x axis.
     """
-    everything = [value for values in groups.values() for value in values]
-    if not everything:
+    if found is None:
         return ""
-    low, high = x_range or without_outliers(everything)
-    beyond = sum(not low <= value <= high for value in everything)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
     figure, axes = _figure("share")
-    for number, (name, values) in enumerate(groups.items()):
-        shares = np.full(len(values), 1 / max(len(values), 1))
-        style = {"color": SERIES[number], "alpha": 0.45, "histtype": "stepfilled", "label": name}
-        axes.hist(np.clip(values, low, high), bins, range=(low, high), weights=shares, **style)
+    low, high, count = found["low"], found["high"], found["values"]
+    for number, (name, shares) in enumerate(found["shares"].items()):
+        axes.stairs(
+            shares, np.linspace(low, high, len(shares) + 1), fill=True, color=SERIES[number], alpha=0.45, label=name
+        )
     axes.set_xlabel(x_label)
     axes.set_xlim(low, high)
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.locator_params(nbins=5)
-    if len(groups) > 1:
+    if len(found["shares"]) > 1:
         _legend(figure)
-    note = f"{beyond:,} of {len(everything):,} values are beyond the axis and counted in the outer bins."
-    chart = _svg(figure, f"histogram of {x_label}", f"{len(everything):,} values from {low:g} to {high:g}")
-    return chart + (f'<p class="beyond">{note}</p>' if beyond else "")
-
-
-def without_outliers(values: Sequence[float]) -> Point:
-    """Return the range of ``values``. Outliers that would take more than half of the range are left out.
-
-    Outliers are at most 5 % of the values at each end.
-    """
-    ordered = sorted(values)
-    low, high = ordered[0], ordered[-1]
-    for share in OUTLIERS:
-        inner_low, inner_high = ordered[int(share * len(ordered))], ordered[-1 - int(share * len(ordered))]
-        if inner_low < inner_high and high - low > 2 * (inner_high - inner_low):
-            return inner_low, inner_high
-    return low, high
+    note = f"{found['beyond']:,} of {count:,} values are beyond the axis and counted in the outer bins."
+    chart = _svg(figure, f"histogram of {x_label}", f"{count:,} values from {low:g} to {high:g}")
+    return chart + (f'<p class="beyond">{note}</p>' if found["beyond"] else "")
 
 
 def _figure(y_label: str, height: int = HEIGHT) -> tuple[Figure, Axes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bestofn.builders.analysis.comparison import Comparison, Difference
-from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
+from bestofn.builders.analysis.figures import OUTCOMES, Figures
 from bestofn.builders.records import Row
 from bestofn.builders.report import charts
 from bestofn.builders.report.html_page import Browser, document, figure_of, fragment, queries_note
@@ -25,7 +25,7 @@ class Side(NamedTuple):
     """One of the two runs: its name on the page, and its figures."""
 
     name: str
-    figures: RunFigures
+    figures: Figures
 
 
 class ComparedRow(NamedTuple):
@@ -87,9 +87,9 @@ def distinct_names(first: Path, second: Path) -> tuple[str, str]:
 def _rows(before: Side, after: Side, comparison: Comparison) -> list[ComparedRow]:
     rows = [_difference(one) for one in comparison.differences]
     for label, value in (
-        ("verified answers", lambda figures: f"{figures.verified:,} of {figures.candidates:,}"),
-        ("pairs", lambda figures: f"{figures.pairs.total:,}" if figures.pairs else MISSING),
-        ("cost", lambda figures: dollars(figures.totals.total_usd)),
+        ("verified answers", lambda figures: f"{figures['outcomes'].get('pass', 0):,} of {figures['records']:,}"),
+        ("pairs", lambda figures: f"{figures['pairs']['total']:,}" if figures["pairs"] else MISSING),
+        ("cost", lambda figures: dollars(figures["cost"]["usd"])),
     ):
         rows.append(ComparedRow(label, value(before.figures), value(after.figures), "", False))
     return rows
@@ -112,10 +112,10 @@ def _details(before: Side, after: Side) -> Markup:
         line if line.name.startswith("pass@k") else replace(line, band=()) for line in curves
     ]  # few bands overlap
     verdicts = {
-        f"{split} · {side.name}": side.figures.by_split[split]
-        for split in sorted({*before.figures.by_split, *after.figures.by_split})
+        f"{split} · {side.name}": side.figures["by_split"][split]["outcomes"]
+        for split in sorted({*before.figures["by_split"], *after.figures["by_split"]})
         for side in (before, after)
-        if split in side.figures.by_split
+        if split in side.figures["by_split"]
     }
     drawn = [
         ("pass@k and best of k by reward", k_chart(curves)),

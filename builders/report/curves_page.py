@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bestofn.builders.analysis.best_of_n import BestOfN, GreedyComparison, OverOptimization, RewardAccuracy
-from bestofn.builders.analysis.curves import Curve, Curves
+from bestofn.builders.analysis.best_of_n import (
+    BestOfN,
+    Curve,
+    Curves,
+    GreedyComparison,
+    OverOptimization,
+    RewardAccuracy,
+)
 from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.report.charts import Line, lines
 from bestofn.builders.report.html_page import style, template

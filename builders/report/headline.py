@@ -8,23 +8,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.analysis.problems import problems
-from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.analysis.figures import Figures, Rates
+from bestofn.builders.analysis.problems import unverified_pairs
 from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import Row
-from bestofn.builders.report.number_format import at_k, percent, point
+from bestofn.builders.report.number_format import at_k, percent, rate
 
 LOADED = ("dpo", "kto", "sft", "candidates")  # the summary shows how to load the first of these that has rows
 
 
-def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
+def headline(figures: Figures, manifest: Row, run: Path) -> str:
     """Return the summary of the build in the folder ``run``."""
-    pairs = figures.pairs.total if figures.pairs else 0
+    pairs = figures["pairs"]["total"] if figures["pairs"] else 0
     lines = ["", _counts(figures), *_splits(figures), *_scores(figures)]
     lines.append(f"{_pairs(figures)} {_cost(figures, pairs, manifest)}")
     if skipped := manifest.get("skipped"):
         lines.append("Skipped: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
-    lines += [f"Problem: {visible(str(problem))}" for problem in problems(figures)]
+    lines += [visible(f"Problem: {one['fact']} {one['remedy']}".strip()) for one in figures["problems"]]
     lines += [f"Problem: {exceeded}"] if (exceeded := over_budget(manifest)) else []
     last = manifest.get("last_command") or {}
     lines += _defects(last)
@@ -53,22 +53,21 @@ def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
         yield f"Replies with a defect that does not change the answer: {_listed(repaired)}."
 
 
-def _scores(figures: RunFigures) -> list[str]:
+def _scores(figures: Figures) -> list[str]:
     """Return a line with the mean score of a run without verdicts of pass and fail; [] for other runs.
 
     Returns [] also if all scores are equal: ``reward=verification`` gives one score to all answers without a verdict.
     """
-    equal = figures.scores == figures.best_scores and not figures.scores.squares
-    if figures.pass_at() or equal:
+    scores = figures["scores"]
+    if figures["pass_at"] or scores is None or scores["lowest"] == scores["highest"]:
         return []
-    return [f"Score by reward: mean {figures.scores.mean:.3f}, mean of the best of n {figures.best_scores.mean:.3f}."]
+    return [f"Score by reward: mean {scores['mean']:.3f}, mean of the best of n {scores['best']:.3f}."]
 
 
-def _pairs(figures: RunFigures) -> str:
+def _pairs(figures: Figures) -> str:
     """Return a sentence with the number of pairs, and the numbers of pairs that do not rely on verdicts."""
-    total = figures.pairs.total if figures.pairs else 0
-    unverified = figures.pairs.unverified if figures.pairs else {}
-    kinds = ", ".join(f"{count:,} {visible(text)}" for text, count in unverified.items())
+    total = figures["pairs"]["total"] if figures["pairs"] else 0
+    kinds = ", ".join(f"{count:,} {visible(text)}" for text, count in unverified_pairs(figures).items())
     return f"{total:,} preference pairs{f' ({kinds})' if kinds else ''}."
 
 
@@ -76,9 +75,9 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} × {visible(name)}" for name, count in Counter(counts).most_common())
 
 
-def _counts(figures: RunFigures) -> str:
-    outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common())
-    return f"{figures.queries:,} queries, {figures.candidates:,} candidates: {outcomes}"
+def _counts(figures: Figures) -> str:
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in Counter(figures["outcomes"]).most_common())
+    return f"{figures['queries']:,} queries, {figures['records']:,} candidates: {outcomes}"
 
 
 def _files(manifest: Row, run: Path) -> list[str]:
@@ -94,43 +93,37 @@ def _files(manifest: Row, run: Path) -> list[str]:
     ]
 
 
-def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
+def _cost(figures: Figures, pairs: int, manifest: Row) -> str:
     """Return a sentence with the cost of the run in total, per candidate, per verified answer and per pair."""
-    usd = figures.totals.total_usd
+    usd = figures["cost"]["usd"]
     paid = float((manifest.get("last_command") or {}).get("usd") or 0.0)
     if usd is None:
         return "Cost $0.0000." if not paid else f"Paid by this command: ${paid:.4f}."
-    counts = {"candidate": figures.candidates, "verified answer": figures.verified, "pair": pairs}
+    counts = {"candidate": figures["records"], "verified answer": figures["outcomes"].get("pass", 0), "pair": pairs}
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count and usd]
     whole = f"Cost ${usd:.4f}" + (f" ({', '.join(shares)})." if shares else ".")
     return whole if math.isclose(usd, paid, abs_tol=5e-5) else f"{whole} Paid by this command: ${paid:.4f}."
 
 
-def _splits(figures: RunFigures) -> list[str]:
+def _splits(figures: Figures) -> list[str]:
     """Return the lines of a table with one row per split; [] if no candidate counts towards pass@k."""
-    last = figures.rates().pass_at_k
-    if last is None:
+    k = figures["k"]
+    if k is None:
         return []
-    heads = ("pass@1 (95 %)", f"pass@{last.k} (95 %)", f"best of {last.k} by reward")
+    heads = ("pass@1 (95 %)", f"pass@{k} (95 %)", f"best of {k} by reward")
     rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {heads[2]:>22}"]
-    splits = list(figures.by_split)
-    for split in [*splits, None] if len(splits) > 1 else splits:
-        if row := _split(figures, split, last.k):
-            rows.append(row)
-    return rows
+    return [*rows, *(_split(name, part, k) for name, part in rates_by_split(figures).items() if part["k"])]
 
 
-def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
-    """Return the table row of ``split``; None if no candidate of the split counts towards pass@k.
+def rates_by_split(figures: Figures) -> Mapping[str, Rates]:
+    """Return a dict from split to rates. If there are several splits, the key "all" contains the rates of the run."""
+    return {**figures["by_split"], "all": figures} if len(figures["by_split"]) > 1 else figures["by_split"]
 
-    If ``split`` is None, the row covers all splits together.
 
-    ``largest`` is the k in the heading of the table. If the split has a different largest k, the row shows that k.
-    """
-    rates = figures.rates(split)
-    if rates.pass_at_1 is None or rates.pass_at_k is None:
-        return None
-    k, best = rates.pass_at_k.k, rates.best_by_reward
-    last = at_k("pass@", k, largest, point(rates.pass_at_k))
-    by_reward = at_k("best of ", k, largest, percent(best.mean)) if best else "no rewards"
-    return f"  {split or 'all':<14} {rates.queries:>8,}  {point(rates.pass_at_1):>22}  {last:>22}  {by_reward:>22}"
+def _split(name: str, rates: Rates, largest: int) -> str:
+    """Return one row of the table of splits. If the split has another k than ``largest``, the row shows its k."""
+    k = rates["k"]
+    last = at_k("pass@", k, largest, rate(rates["best_of_n"], rates["best_of_n_interval"]))
+    by_reward = "no rewards" if rates["picked"] is None else at_k("best of ", k, largest, percent(rates["picked"]))
+    first = rate(rates["rate"], rates["rate_interval"])
+    return f"  {name or 'all':<14} {rates['queries']:>8,}  {first:>22}  {last:>22}  {by_reward:>22}"

@@ -10,20 +10,18 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bestofn.builders.analysis.figures_json import judge_use
-from bestofn.builders.analysis.problems import problems
-from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
+from bestofn.builders.analysis.figures import OUTCOMES, Figures, Rates
+from bestofn.builders.analysis.problems import unverified_pairs
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import audit_rows, judge_text, percent
 from bestofn.builders.report.page_parts import PART_QUERIES, Parts, packed
 from bestofn.builders.report.run_charts import charts_of_run
 from bestofn.builders.report.words import WORDS, explanation_of
-from bestofn.builders.statistics.estimators import CurvePoint
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -60,10 +58,10 @@ class Browser(NamedTuple):
     note: str
 
 
-def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) -> str:
+def page(figures: Figures, shown: Iterable[Row], manifest: Row, name: str) -> str:
     """Return the HTML page of the run ``name``. ``shown`` has one nested row per query in the query browser."""
     parts = Parts.of(shown)
-    browser = Browser([name], parts, queries_note(figures.queries, len(parts.index)))
+    browser = Browser([name], parts, queries_note(figures["queries"], len(parts.index)))
     return document(name, facts_html(manifest), summary_html(figures, manifest), details_html(figures), browser)
 
 
@@ -120,30 +118,28 @@ def facts_html(manifest: Row) -> Markup:
     return fragment("report_facts.html", facts=_facts(manifest))
 
 
-def summary_html(figures: RunFigures, manifest: Row) -> Markup:
+def summary_html(figures: Figures, manifest: Row) -> Markup:
     """Return the cards and the problems of a run, or why it has no figures yet."""
     return fragment(
         "report_summary.html",
-        cards=_cards(figures, manifest) if figures.queries else [],
-        empty=[] if figures.queries else why_empty(manifest),
-        problems=problems(figures) if figures.queries else [],
+        cards=_cards(figures) if figures["queries"] else [],
+        empty=[] if figures["queries"] else why_empty(manifest),
+        problems=figures["problems"] if figures["queries"] else [],
     )
 
 
-def details_html(figures: RunFigures) -> Markup:
+def details_html(figures: Figures) -> Markup:
     """Return the tables and charts of a run."""
-    last = figures.rates().pass_at_k
     return fragment(
         "report_details.html",
-        audit=audit_rows(figures.audit),
-        largest_k=last.k if last else 1,
+        audit=audit_rows(figures["audit"]),
+        largest_k=figures["k"] or 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),
         methods=[
-            (method, [outcomes[name] for name in OUTCOMES])
-            for method, outcomes in figures.totals.outcomes_by_method.items()
+            (method, [outcomes.get(name, 0) for name in OUTCOMES]) for method, outcomes in figures["by_method"].items()
         ],
-        judge=judge_text(judge_use(figures)),
+        judge=judge_text(figures["judge"]),
         charts=[figure_of(title, chart) for title, chart in charts_of_run(figures)],
     )
 
@@ -223,73 +219,61 @@ def why_empty(manifest: Row) -> list[str]:
     return texts
 
 
-def _cards(figures: RunFigures, manifest: Row) -> list[Card]:
-    queries, pairs = figures.queries, figures.pairs.total if figures.pairs else 0
+def _cards(figures: Figures) -> list[Card]:
+    queries, records, verified = figures["queries"], figures["records"], figures["outcomes"].get("pass", 0)
+    pairs = figures["pairs"]["total"] if figures["pairs"] else 0
+    unverified = [f"{count:,} {text}" for text, count in unverified_pairs(figures).items()]
     return [
         *_accuracy_cards(figures),
-        Card("verified answers", f"{figures.verified:,}", f"of {figures.candidates:,} candidates, {queries:,} queries"),
-        Card("pairs", f"{pairs:,}", ", ".join([f"{pairs / max(queries, 1):.2f} per query", *_unverified(figures)])),
-        _cost_card(figures, pairs),
+        Card("verified answers", f"{verified:,}", f"of {records:,} candidates, {queries:,} queries"),
+        Card("pairs", f"{pairs:,}", ", ".join([f"{pairs / max(queries, 1):.2f} per query", *unverified])),
+        _cost_card(figures["cost"]["usd"], {"verified answer": verified, "pair": pairs}),
     ]
 
 
-def _unverified(figures: RunFigures) -> list[str]:
-    return [f"{count:,} {text}" for text, count in (figures.pairs.unverified if figures.pairs else {}).items()]
+def _accuracy_cards(figures: Figures) -> list[Card]:
+    k = figures["k"]
+    shown = [("pass@1", figures["rate"], figures["rate_interval"])]
+    if k and k > 1:
+        shown.append((f"pass@{k}", figures["best_of_n"], figures["best_of_n_interval"]))
+        shown.append((f"best of {k} by reward", figures["picked"], figures["picked_interval"]))
+    return [Card(name, percent(share), _bounds(bounds)) for name, share, bounds in shown if share is not None]
 
 
-def _accuracy_cards(figures: RunFigures) -> list[Card]:
-    rates = figures.rates()
-    if rates.pass_at_1 is None or rates.pass_at_k is None:
-        return []
-    points = {"pass@1": rates.pass_at_1}
-    if (k := rates.pass_at_k.k) > 1:
-        points[f"pass@{k}"] = rates.pass_at_k
-        if rates.best_by_reward:
-            points[f"best of {k} by reward"] = rates.best_by_reward
-    return [Card(name, percent(point.mean), _bounds(point)) for name, point in points.items()]
-
-
-def _cost_card(figures: RunFigures, pairs: int) -> Card:
-    usd = figures.totals.total_usd
+def _cost_card(usd: float | None, counts: Mapping[str, int]) -> Card:
     if not usd:
         return Card("cost", "$0", "no price is known" if usd is None else "the model is free")
-    counts = {"verified answer": figures.verified, "pair": pairs}
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count]
     return Card("cost", f"${usd:.4f}", ", ".join(shares))
 
 
-def _split_rows(figures: RunFigures) -> list[SplitRow]:
-    whole = figures.rates().pass_at_k
-    largest = whole.k if whole else 1
-    rows: list[SplitRow] = []
-    for split, outcomes in figures.by_split.items():
-        rates = figures.rates(split)
-        rows.append(
-            SplitRow(
-                split=split,
-                queries=rates.queries,
-                candidates=outcomes.total(),
-                first=_cell(rates.pass_at_1, 1),
-                last=_cell(rates.pass_at_k, largest),
-                outcomes=[outcomes[name] for name in OUTCOMES],
-            )
+def _split_rows(figures: Figures) -> list[SplitRow]:
+    return [
+        SplitRow(
+            split=split,
+            queries=rates["queries"],
+            candidates=sum(rates["outcomes"].values()),
+            first=("", percent(rates["rate"]), _bounds(rates["rate_interval"])) if rates["k"] else ("", "", ""),
+            last=_last_cell(rates, figures["k"] or 1),
+            outcomes=[rates["outcomes"].get(name, 0) for name in OUTCOMES],
         )
-    return rows
+        for split, rates in figures["by_split"].items()
+    ]
 
 
-def _cell(point: CurvePoint | None, k: int) -> tuple[str, str, str]:
-    """Return (name, value, interval) of a table cell; empty texts if there is no point.
+def _last_cell(rates: Rates, largest: int) -> tuple[str, str, str]:
+    """Return (name, value, interval) of the cell of pass@k; empty texts if no candidate counts.
 
-    ``k`` is the k in the heading of the column. If the point has another k, the name is, for example, "pass@4 ".
-    Otherwise the name is empty.
+    ``largest`` is the k in the heading of the column. If the split has another k, the name is, for example, "pass@4 ".
     """
-    if point is None:
+    if rates["k"] is None:
         return "", "", ""
-    return "" if point.k == k else f"pass@{point.k} ", percent(point.mean), _bounds(point)
+    name = "" if rates["k"] == largest else f"pass@{rates['k']} "
+    return name, percent(rates["best_of_n"]), _bounds(rates["best_of_n_interval"])
 
 
-def _bounds(point: CurvePoint) -> str:
-    return f"{percent(point.low)} to {percent(point.high)}"
+def _bounds(bounds: tuple[float, float] | None) -> str:
+    return f"{percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
 
 
 def queries_note(queries: int, shown: int) -> str:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bestofn.builders.analysis.figures_json import to_json
+from bestofn.builders.analysis.figures import Figures
 from bestofn.builders.analysis.problems import missing_share
-from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
+from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.redaction.secrets import redacted
@@ -186,9 +186,9 @@ def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
         state = described.get("state", "without a manifest")
         raise SourceError(f"{run} is {state}; expected a complete build. Run the same `bestofn build` again.")
     files = data_files(run)
-    measured = figures_of_run(run)
+    figures = figures_of_run(run)
     if not checks.force:
-        _check_worth(measured, run)
+        _check_worth(figures, run)
     shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=run) as temporary:
         for name, tables in write_pairings(run, Path(temporary), described, hub.pairings).items():
@@ -198,7 +198,6 @@ def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     described = cast("dict[str, Any]", redacted(described))
     manifest.write(folder, described)
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
-    figures = to_json(measured)
     plots = write_plots(folder, figures)
     text = card(files, described, figures, plots, CardTexts(hub.repo, hub.title, hub.license, hub.language))
     manifest.write_text(folder / "README.md", text)
@@ -206,11 +205,11 @@ def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     return folder
 
 
-def _check_worth(figures: RunFigures, run: Path) -> None:
+def _check_worth(figures: Figures, run: Path) -> None:
     """Raise ``SourceError`` if no candidate of the run has an answer, or if the run has no pairs."""
     if missing_share(figures) == 1.0:
-        reason = f"none of its {figures.candidates:,} candidates has an answer"
-    elif figures.pairs is not None and not figures.pairs.total:
+        reason = f"none of its {figures['records']:,} candidates has an answer"
+    elif figures["pairs"] is not None and not figures["pairs"]["total"]:
         reason = "it has no preference pairs"
     else:
         return

@@ -13,15 +13,14 @@ from typing import NotRequired, TypedDict
 
 import pyarrow.parquet as pq
 
-from bestofn.builders.analysis.figures_json import PairsJson, RatesJson, RunJson
+from bestofn.builders.analysis.figures import Figures, Rates
+from bestofn.builders.analysis.problems import unverified_pairs
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.pairing.basis import VERIFIED, provenance
 from bestofn.builders.records import Row
 from bestofn.builders.report import card_settings
 from bestofn.builders.report.card_example import example_pair
 from bestofn.builders.report.card_language import languages_of
-from bestofn.builders.report.card_settings import Candidates
-from bestofn.builders.report.inspect_text import rates_by_split
+from bestofn.builders.report.headline import rates_by_split
 from bestofn.builders.report.number_format import MISSING, at_k, audit_rows, interval, percent, rate
 from bestofn.builders.tables.parquet_files import file_side, rows_in
 from bestofn.builders.tables.schema_page import column_lines
@@ -78,7 +77,7 @@ class CardTexts:
     language: Sequence[str] = ()
 
 
-def card(files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], texts: CardTexts) -> str:
+def card(files: Files, described: Row, figures: Figures, plots: Mapping[str, str], texts: CardTexts) -> str:
     """Return the text of the card. ``described`` is the manifest; ``plots`` maps each plot's path to its description.
 
     Raises ``ConfigError`` if the Hub's parser rejects the header of the card.
@@ -90,13 +89,13 @@ def card(files: Files, described: Row, figures: RunJson, plots: Mapping[str, str
     environment.filters["cell"] = _cell
     template = environment.from_string((Path(__file__).parent / "card.md").read_text("utf-8"))
     views = files_by_view(files)
-    candidates = Candidates.read(views.get("candidates", {}).get("data", []))
+    prompts = card_settings.first_prompts(views.get("candidates", {}).get("data", []))
     values = {
-        "header": "---\n" + yaml_text(_header(views, described, figures, texts, candidates)) + "---",
+        "header": "---\n" + yaml_text(_header(views, described, figures, texts, prompts)) + "---",
         "name": texts.title,
         "repo": texts.repo,
         "plots": plots,
-        **_settings(described, figures, candidates),
+        **_settings(described, figures),
         **_contents(views),
         **_results(figures),
         "citation": _citation(texts, described),
@@ -111,13 +110,13 @@ def card(files: Files, described: Row, figures: RunJson, plots: Mapping[str, str
 
 
 def _header(
-    views: Views, described: Row, figures: RunJson, texts: CardTexts, candidates: Candidates
+    views: Views, described: Row, figures: Figures, texts: CardTexts, prompts: Sequence[str]
 ) -> dict[str, object]:
     """Return the YAML header of the card, without the entries that are unknown."""
     header: CardHeader = {
         "pretty_name": texts.title,
         "license": texts.license,
-        "language": list(texts.language) or languages_of(candidates.prompts),
+        "language": list(texts.language) or languages_of(prompts),
         "base_model": card_settings.base_models(described, figures),
         "source_datasets": card_settings.source_datasets(described),
         "annotations_creators": ["machine-generated"],
@@ -150,13 +149,13 @@ def yaml_text(value: object) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
 
-def _settings(described: Row, figures: RunJson, candidates: Candidates) -> dict[str, object]:
+def _settings(described: Row, figures: Figures) -> dict[str, object]:
     """Return the values of the card that describe how the run was made."""
     config = described.get("config") or {}
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
         "notes": str(config.get("notes") or "").strip(),
-        "settings": card_settings.settings(described, figures, candidates),
+        "settings": card_settings.settings(described, figures),
         "command": card_settings.command(described),
         "skipped": described.get("skipped") or {},
         "sources": card_settings.sources(described),
@@ -220,7 +219,7 @@ def _bibtex(text: str) -> str:
     return re.sub(r"([&%$#_{}])", r"\\\1", " ".join(text.split()))
 
 
-def _results(figures: RunJson) -> dict[str, object]:
+def _results(figures: Figures) -> dict[str, object]:
     """Return the figures of the run for the card, mostly as formatted text."""
     return {
         "n": figures["n"],
@@ -234,21 +233,14 @@ def _results(figures: RunJson) -> dict[str, object]:
             for point in figures["pass_at"]
         ],
         "pairs": figures["pairs"],
-        "unverified": _unverified(figures["pairs"]),
+        "unverified": ", ".join(f"{count:,} pairs are {text}" for text, count in unverified_pairs(figures).items()),
         "refusals": f"{figures['refusals']['count']:,}",
         "audit": audit_rows(figures["audit"]),
         "problems": [problem["fact"] for problem in figures["problems"]],
     }
 
 
-def _unverified(pairs: PairsJson | None) -> str:
-    """Return the numbers of pairs that do not rely on verdicts, as text; "" if there are no such pairs."""
-    counts = pairs["by_provenance"] if pairs else {}
-    kinds = [f"{count:,} pairs are {text}" for text, count in counts.items() if text != provenance(VERIFIED)]
-    return ", ".join(kinds)
-
-
-def _split(name: str, part: RatesJson, k: int | None) -> dict[str, str]:
+def _split(name: str, part: Rates, k: int | None) -> dict[str, str]:
     return {
         "name": name or MISSING,
         "queries": f"{part['queries']:,}",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bestofn.builders.analysis.figures_json import ModelCostJson, RatesJson, RunJson
-from bestofn.builders.analysis.run_figures import OUTCOMES
+from bestofn.builders.analysis.figures import OUTCOMES, Figures, ModelCost
 from bestofn.builders.formats.terminal_text import escaped_value
+from bestofn.builders.report.headline import rates_by_split
 from bestofn.builders.report.number_format import (
     MISSING,
     at_k,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 METADATA_INDENT = 16
 
 
-def print_run(run: RunJson) -> None:
+def print_run(run: Figures) -> None:
     """Print the metadata, the tables and the notes of one run."""
     run = escaped_value(run)
     output = console()
@@ -45,7 +45,7 @@ def print_run(run: RunJson) -> None:
         output.print(line, highlight=False, markup=False)
 
 
-def print_runs(runs: Sequence[RunJson]) -> None:
+def print_runs(runs: Sequence[Figures]) -> None:
     """Print one row per run. If there are several splits, also print the share of candidates that pass, per split."""
     runs = escaped_value(list(runs))
     output = console()
@@ -57,12 +57,7 @@ def print_runs(runs: Sequence[RunJson]) -> None:
         output.print("The runs have different numbers of queries. `bestofn compare` joins runs by query.")
 
 
-def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
-    """Return a dict from split to rates. If there are several splits, the key "all" contains the rates of the run."""
-    return {**run["by_split"], "all": run} if len(run["by_split"]) > 1 else run["by_split"]
-
-
-def notes(run: RunJson) -> list[str]:
+def notes(run: Figures) -> list[str]:
     """Return lines about coverage, refusals, quality, judge, audit, pairs, cost and problems, if the run has them."""
     quality, refusals = run["quality"], run["refusals"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in refusals["by_type"].items())
@@ -80,15 +75,15 @@ def notes(run: RunJson) -> list[str]:
     ]
 
 
-def _judge(run: RunJson) -> list[str]:
+def _judge(run: Figures) -> list[str]:
     return [f"Judge:    {text}"] if (text := judge_text(run["judge"])) else []
 
 
-def _audit(run: RunJson) -> list[str]:
+def _audit(run: Figures) -> list[str]:
     return [f"Audit:    {row.text}" for row in audit_rows(run["audit"])]
 
 
-def _pairs(run: RunJson) -> list[str]:
+def _pairs(run: Figures) -> list[str]:
     pairs = run["pairs"]
     if not pairs:
         return []
@@ -99,7 +94,7 @@ def _pairs(run: RunJson) -> list[str]:
     return [f"Pairs:    {total}, mean margin {margin}; the chosen side is longer in {longer} of them."]
 
 
-def _cost(run: RunJson) -> str:
+def _cost(run: Figures) -> str:
     cost = run["cost"]
     if cost["usd"] is None:
         spent = "no price known"
@@ -109,7 +104,7 @@ def _cost(run: RunJson) -> str:
     return f"Cost:     {spent}; {cost['prompt_tokens']:,} prompt + {cost['completion_tokens']:,} completion tokens."
 
 
-def _cost_by_model(run: RunJson) -> list[str]:
+def _cost_by_model(run: Figures) -> list[str]:
     """Return one line per model if the run has several models by role."""
     models = run["cost"]["by_model"]
     if not any(one["role"] for one in models):
@@ -122,12 +117,12 @@ def _cost_by_model(run: RunJson) -> list[str]:
     ]
 
 
-def _model(one: ModelCostJson) -> str:
+def _model(one: ModelCost) -> str:
     name = one["model"] or MISSING
     return f"{name} ({one['role']})" if one["role"] else name
 
 
-def _splits(run: RunJson) -> Table:
+def _splits(run: Figures) -> Table:
     k = run["k"] or run["n"]
     heads = ("Split", "Queries", "Candidates", "pass@1 (95 %)", f"pass@{k}", f"Best of {k} by reward", "First")
     made = table("Verification", *heads)
@@ -144,28 +139,28 @@ def _splits(run: RunJson) -> Table:
     return made
 
 
-def _indices(run: RunJson) -> Table:
+def _indices(run: Figures) -> Table:
     made = table("By candidate index", "Index", "Candidates", "Verified", "Rate")
     for index, part in run["by_index"].items():
         made.add_row(str(index), f"{part['records']:,}", f"{part['verified']:,}", percent(part["rate"]))
     return made
 
 
-def _methods(run: RunJson) -> Table:
+def _methods(run: Figures) -> Table:
     made = table("Verdicts by verifier and method", "Method", *OUTCOMES)
     for method, outcomes in run["by_method"].items():
         made.add_row(method or MISSING, *(f"{outcomes.get(outcome, 0):,}" for outcome in OUTCOMES))
     return made
 
 
-def _curve(run: RunJson) -> Table:
+def _curve(run: Figures) -> Table:
     made = table(f"pass@k over {run['pass_at'][0]['queries']:,} queries", "k", "pass@k", "95 %")
     for point in run["pass_at"]:
         made.add_row(str(point["k"]), percent(point["mean"]), interval(point["low"], point["high"]))
     return made
 
 
-def _runs(runs: Sequence[RunJson]) -> Table:
+def _runs(runs: Sequence[Figures]) -> Table:
     heads = ("N", "Queries", "pass@1", "First", "pass@N", "Best of N by reward", "Pairs", "Cost")
     made = table("", "Run", "Model", *heads)
     for run in runs:
@@ -184,7 +179,7 @@ def _runs(runs: Sequence[RunJson]) -> Table:
     return made
 
 
-def _runs_by_split(runs: Sequence[RunJson], splits: Sequence[str]) -> Table:
+def _runs_by_split(runs: Sequence[Figures], splits: Sequence[str]) -> Table:
     made = table("pass@1 by split", "Run", *splits)
     for run in runs:
         shares = [run["by_split"][split]["rate"] if split in run["by_split"] else None for split in splits]

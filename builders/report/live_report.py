@@ -12,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row
-from bestofn.builders.analysis.query_records import record_of_nested_row
-from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
+from bestofn.builders.analysis.figures import Figures
+from bestofn.builders.analysis.run_figures import PairTally, Tally, figures_of_run
 from bestofn.builders.errors import BestofnError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.report.html_page import details_html, facts_html, summary_html
@@ -117,22 +116,19 @@ class LiveReport:
             self._described = described
             self._version += 1
             is_complete = described.get("state") == "complete"
-            self._figures = self._complete_figures(described) if is_complete else self._of_shards
+            self._figures = self._complete_figures(described) if is_complete else self._tally.figures(self._pairs)
 
     def _add(self, shard: Path) -> None:
         rows = nested([shard])
         for first in itertools.count(0, PART_QUERIES):
-            index: list[IndexEntry] = []
-            for row in itertools.islice(rows, PART_QUERIES):
-                index.append(index_entry(row))
-                if query := record_of_nested_row(row):
-                    self._of_shards.add(query)
-                self._pairs.add(pairs_of_row(row))
-            if not index:
+            some = list(itertools.islice(rows, PART_QUERIES))
+            if not some:
                 return
-            self._parts.append(_Part(shard, first, index))
+            self._tally.add_rows(some)
+            self._pairs.add_rows(some)
+            self._parts.append(_Part(shard, first, [index_entry(row) for row in some]))
 
-    def _complete_figures(self, described: JsonObject) -> RunFigures:
+    def _complete_figures(self, described: JsonObject) -> Figures:
         """Return the figures of the published tables.
 
         If the tables cannot be read, return the figures of the shards.
@@ -140,18 +136,18 @@ class LiveReport:
         try:
             return figures_of_run(self.folder, described)
         except BestofnError:  # another command replaces the tables now; the shards have the same answers
-            return self._of_shards
+            return self._tally.figures(self._pairs)
 
     def _reset(self) -> None:
         self._generation += 1
-        self._pairs = PairFigures()
-        self._of_shards = self._figures = RunFigures(self.name, pairs=self._pairs)
+        self._tally, self._pairs = Tally(self.name), PairTally()
+        self._figures = self._tally.figures(self._pairs)
         self._parts: list[_Part] = []
         self._read: dict[Path, str] = {}  # shard -> content of its marker
 
     def _texts(self) -> tuple[str, str, str]:
         figures = self._figures
-        details = str(details_html(figures)) if figures.queries else ""
+        details = str(details_html(figures)) if figures["queries"] else ""
         return str(facts_html(self._described)), str(summary_html(figures, self._described)), details
 
     def _progress_now(self) -> JsonObject:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bestofn.builders.analysis.audit import ErrorRateJson, OpinionJson
-from bestofn.builders.analysis.figures_json import JudgeUseJson
-from bestofn.builders.statistics.estimators import CurvePoint
+from bestofn.builders.analysis.figures import JudgeUse
 
 MISSING = "–"
 
@@ -20,11 +19,6 @@ def percent(share: float | None) -> str:
 def interval(low: float, high: float) -> str:
     """Format an interval of shares in percent: (0.1, 0.2) -> "10.0–20.0"."""
     return f"{100 * low:.1f}–{100 * high:.1f}"
-
-
-def point(value: CurvePoint) -> str:
-    """Format the mean of a curve point with its interval: "12.5 % (10.0–15.0)"."""
-    return f"{percent(value.mean)} ({interval(value.low, value.high)})"
 
 
 def rate(share: float | None, bounds: tuple[float, float] | None) -> str:
@@ -54,7 +48,7 @@ def dollars(value: float | None) -> str:
     return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
 
 
-def judge_text(use: JudgeUseJson) -> str:
+def judge_text(use: JudgeUse) -> str:
     """Return how often a judge was asked, decided and failed, in numbers of candidates; "" if no judge was asked."""
     if not use["asked"]:
         return ""

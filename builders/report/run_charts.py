@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bestofn.builders.analysis.figures_json import RunJson
-from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
+from bestofn.builders.analysis.figures import OUTCOMES, Figures, Rates
 from bestofn.builders.report import charts
 from bestofn.builders.run import manifest
 from bestofn.builders.statistics import estimators
@@ -15,34 +14,42 @@ from bestofn.builders.statistics.estimators import CurvePoint
 
 PLOTS = "plots"  # the folder of the plots beside a dataset card
 SHOWN_INDICES = 32
-MOST_BINS = 20
 
 
-def charts_of_run(figures: RunFigures) -> list[tuple[str, str]]:
+def charts_of_run(figures: Figures) -> list[tuple[str, str]]:
     """Return (title, HTML) per chart; a chart with no data is omitted."""
-    indices = list(figures.by_index.items())[:SHOWN_INDICES]
-    by_index = {f"candidate {index}": outcomes for index, outcomes in indices}
+    indices = list(figures["by_index"].items())[:SHOWN_INDICES]
+    pairs = figures["pairs"]
     drawn = [
         ("pass@k and best of k by reward", _accuracy_over_k(figures)),
-        ("verdicts by split", charts.stacked(figures.by_split, OUTCOMES)),
-        ("verdicts by candidate index", charts.stacked(by_index, OUTCOMES)),
-        ("difficulty of the queries", _pass_rates(figures)),
-        *_pairs(figures),
+        ("verdicts by split", charts.stacked(_outcomes(figures["by_split"]), OUTCOMES)),
+        (
+            "verdicts by candidate index",
+            charts.stacked({f"candidate {i}": one["outcomes"] for i, one in indices}, OUTCOMES),
+        ),
+        ("difficulty of the queries", charts.histogram(figures["difficulty"], "share of passing candidates per query")),
+        ("margin of the pairs", charts.histogram(pairs and pairs["margins"], "score of chosen − score of rejected")),
+        ("length of chosen and rejected", charts.histogram(pairs and pairs["lengths"], "characters")),
     ]
     return [(title, chart) for title, chart in drawn if chart]
 
 
-def _accuracy_over_k(figures: RunFigures) -> str:
-    curve = figures.pass_at()
-    knee = estimators.knee([point.k for point in curve], [point.mean for point in curve])
+def _outcomes(splits: Mapping[str, Rates]) -> dict[str, dict[str, int]]:
+    return {name: rates["outcomes"] for name, rates in splits.items()}
+
+
+def _accuracy_over_k(figures: Figures) -> str:
+    curve = figures["pass_at"]
+    knee = estimators.knee([point["k"] for point in curve], [point["mean"] for point in curve])
     return k_chart(accuracy_lines(figures), knee_marks({"pass@k": knee})) if len(curve) > 1 else ""
 
 
-def accuracy_lines(figures: RunFigures, of_run: str = "") -> list[charts.Line]:
+def accuracy_lines(figures: Figures, of_run: str = "") -> list[charts.Line]:
     """Return the curves of pass@k and of best of k. ``of_run`` is added to the names of the curves."""
-    curve = figures.pass_at()
-    best = [point for k in curve if (point := figures.best_of(k.k))]
-    return [_line(f"pass@k{of_run} (an oracle chooses)", curve), _line(f"best of k{of_run} (the reward chooses)", best)]
+    return [
+        _line(f"pass@k{of_run} (an oracle chooses)", figures["pass_at"]),
+        _line(f"best of k{of_run} (the reward chooses)", figures["best_of"]),
+    ]
 
 
 def k_chart(
@@ -64,27 +71,8 @@ def knee_marks(knees: Mapping[str, float | None]) -> dict[float, str]:
     return {place: f"{', '.join(name for k, name in bent if k == place)}: knee at k={place:g}" for place, _ in bent}
 
 
-def _line(name: str, points: list[CurvePoint]) -> charts.Line:
-    return charts.Line(name, [(float(p.k), p.mean) for p in points], [(p.low, p.high) for p in points])
-
-
-def _pass_rates(figures: RunFigures) -> str:
-    rates = list(figures.pass_rates().elements())
-    bins = min(MOST_BINS, max(figures.by_index, default=0) + 1)
-    return charts.histograms({"": rates}, "share of passing candidates per query", bins=bins, x_range=(0.0, 1.0))
-
-
-def _pairs(figures: RunFigures) -> list[tuple[str, str]]:
-    pairs = figures.pairs.sample.pairs if figures.pairs else []
-    lengths = {
-        "chosen": [pair.chosen_characters for pair in pairs],
-        "rejected": [pair.rejected_characters for pair in pairs],
-    }
-    margins = [pair.margin for pair in pairs if pair.margin is not None]
-    return [
-        ("margin of the pairs", charts.histograms({"": margins}, "score of chosen − score of rejected")),
-        ("length of chosen and rejected", charts.histograms(lengths, "characters")),
-    ]
+def _line(name: str, points: Sequence[CurvePoint]) -> charts.Line:
+    return charts.Line(name, [(float(p["k"]), p["mean"]) for p in points], [(p["low"], p["high"]) for p in points])
 
 
 class Plot(NamedTuple):
@@ -95,7 +83,7 @@ class Plot(NamedTuple):
     svg: str
 
 
-def write_plots(folder: Path, figures: RunJson) -> dict[str, str]:
+def write_plots(folder: Path, figures: Figures) -> dict[str, str]:
     """Write the plots of a run below ``folder``. Returns a dict from the path of each plot to its description."""
     written: dict[str, str] = {}
     for plot in plots_of_card(figures):
@@ -105,7 +93,7 @@ def write_plots(folder: Path, figures: RunJson) -> dict[str, str]:
     return written
 
 
-def plots_of_card(figures: RunJson) -> list[Plot]:
+def plots_of_card(figures: Figures) -> list[Plot]:
     """Return the plots of pass@k and of the share of verified candidates by candidate index.
 
     A plot with fewer than two points is left out.
@@ -114,11 +102,8 @@ def plots_of_card(figures: RunJson) -> list[Plot]:
     curve = figures["pass_at"]
     shares = [(float(index), row["rate"]) for index, row in figures["by_index"].items() if row["rate"] is not None]
     if len(curve) > 1:
-        points = [(float(point["k"]), point["mean"]) for point in curve]
-        line = charts.Line("pass@k", points, [(point["low"], point["high"]) for point in curve])
-        drawn.append(
-            Plot("pass_at_k", "pass@k with its 95 % interval", standalone(line, "k", "pass@k", doublings=True))
-        )
+        svg = standalone(_line("pass@k", curve), "k", "pass@k", doublings=True)
+        drawn.append(Plot("pass_at_k", "pass@k with its 95 % interval", svg))
     if len(shares) > 1:
         line = charts.Line("verified", shares)
         svg = standalone(line, "candidate index", "share verified")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bestofn.builders.analysis.score_curves import GreedyScores, ScoreAnalysis, ScoreStep
+from bestofn.builders.analysis.best_of_n import GreedyScores, ScoreAnalysis, ScoreStep
 from bestofn.builders.report.charts import Line
 from bestofn.builders.report.number_format import MISSING, percent
 from bestofn.builders.report.run_charts import k_chart, knee_marks

@@ -1,86 +1,61 @@
-"""Descriptive statistics: moments, the length bias of pairs, and correlation.
-
-The results for several files can be merged. The package ``analysis`` uses this module for the run figures and the
-judge report.
-"""
+"""Descriptive statistics: histograms, correlation and shares."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+
+OUTLIERS = (0.01, 0.05)  # shares of the values that the outer bins of a histogram may take, at each end
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Count, mean and sum of squared deviations of numbers; ``+`` merges two samples (Chan, Golub and LeVeque 1983)."""
+class Histogram(TypedDict):
+    """The shares of values in bins of equal width from ``low`` to ``high``, per group; groups have the same bins.
 
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
+    ``beyond`` of the ``values`` are outside and counted in the outer bins.
+    """
 
-    @classmethod
-    def of(cls, values: Sequence[float] | NDArray[Any]) -> Moments:
-        """Compute the moments of ``values``."""
-        array = np.asarray(values, np.float64)
-        if not len(array):
-            return cls()
-        return cls(len(array), float(array.mean()), float(((array - array.mean()) ** 2).sum()))
-
-    def __add__(self, other: Moments) -> Moments:
-        count = self.count + other.count
-        if not count:
-            return self
-        step = other.mean - self.mean
-        mean = self.mean + step * other.count / count
-        return Moments(count, mean, self.squares + other.squares + step * step * self.count * other.count / count)
-
-    @property
-    def variance(self) -> float:
-        """The unbiased variance; NaN for fewer than two numbers."""
-        return self.squares / (self.count - 1) if self.count > 1 else math.nan
+    low: float
+    high: float
+    shares: dict[str, list[float]]
+    values: int
+    beyond: int
 
 
-@dataclass(frozen=True, slots=True)
-class LengthBias:
-    """Counts of pairs whose chosen side is longer or shorter, and the sum of differences; ``+`` merges two sets."""
+def histogram(
+    groups: Mapping[str, ArrayLike], *, bins: int = 20, span: tuple[float, float] | None = None
+) -> Histogram | None:
+    """Return the histogram of ``groups``; None if there are no values.
 
-    pairs: int = 0
-    longer: int = 0
-    shorter: int = 0
-    difference: float = 0.0  # sum of (length of chosen − length of rejected)
+    If ``span`` is None, the bins cover the range of ``without_outliers``.
+    """
+    arrays = {name: np.asarray(values, np.float64) for name, values in groups.items()}
+    everything = np.concatenate([np.zeros(0), *arrays.values()])
+    if not len(everything):
+        return None
+    low, high = span or without_outliers(everything.tolist())
+    beyond = int(np.count_nonzero((everything < low) | (everything > high)))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    counts = {name: np.histogram(np.clip(one, low, high), bins, (low, high))[0] for name, one in arrays.items()}
+    shares = {name: (count / max(count.sum(), 1)).tolist() for name, count in counts.items()}
+    return {"low": low, "high": high, "shares": shares, "values": len(everything), "beyond": beyond}
 
-    @classmethod
-    def of(cls, lengths: Iterable[tuple[float, float]]) -> LengthBias:
-        """Compute the bias from (length of chosen, length of rejected) per pair."""
-        gaps = [chosen - rejected for chosen, rejected in lengths]
-        return cls(len(gaps), sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps), sum(gaps))
 
-    def __add__(self, other: LengthBias) -> LengthBias:
-        return LengthBias(
-            self.pairs + other.pairs,
-            self.longer + other.longer,
-            self.shorter + other.shorter,
-            self.difference + other.difference,
-        )
+def without_outliers(values: Sequence[float]) -> tuple[float, float]:
+    """Return the range of ``values``. Outliers that would take more than half of the range are left out.
 
-    @property
-    def longer_share(self) -> float:
-        """The share of pairs in which the chosen side is longer; 0.5 if all pairs have sides of equal length.
-
-        Pairs with sides of equal length are not counted.
-        """
-        unequal = self.longer + self.shorter
-        return self.longer / unequal if unequal else 0.5
-
-    @property
-    def mean_difference(self) -> float:
-        """The mean of (length of chosen − length of rejected); 0.0 if there are no pairs."""
-        return self.difference / self.pairs if self.pairs else 0.0
+    Outliers are at most 5 % of the values at each end.
+    """
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
+    for share in OUTLIERS:
+        inner_low, inner_high = ordered[int(share * len(ordered))], ordered[-1 - int(share * len(ordered))]
+        if inner_low < inner_high and high - low > 2 * (inner_high - inner_low):
+            return inner_low, inner_high
+    return low, high
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
 """Decides which candidates count towards pass@k. No other module decides this.
 
-The run figures, the comparison of runs and ``bestofn loop`` use this module. pass@k assumes that no sample depends on
+``analysis.candidates`` applies the rules. pass@k assumes that no sample depends on
 the verdicts of samples, so four kinds of candidates do not count:
 
 - the greedy candidate, because its temperature is 0, and the candidates of further models (``provider=[A,B]``);
@@ -14,24 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from bestofn.builders.records import Arm, JsonObject, Outcome, Row
+from bestofn.builders.records import JsonObject, Row
 
 CONCLUSIVE: tuple[Literal["pass", "fail"], ...] = ("pass", "fail")
 FIRST_MODEL = ("sample", "greedy")  # the arms of the first model
 
 
-def counts_towards_pass_at_k(
-    outcome: Outcome | str, arm: Arm | str | None, index: int, n_fixed: int | None, *, first: bool = True
-) -> bool:
-    """Return whether candidate ``index`` counts towards pass@k.
+def is_independent(arm: str | None, index: int, n_fixed: float | None) -> bool:
+    """Return whether candidate ``index`` is a sample of the run's first model that depends on no verdict.
 
-    ``n_fixed`` is None if sampling was not adaptive. ``first`` says whether the row is the first draw of its candidate.
+    ``n_fixed`` is None if sampling was not adaptive.
     """
-    return first and outcome in CONCLUSIVE and is_independent(arm, index, n_fixed)
-
-
-def is_independent(arm: str | None, index: int, n_fixed: int | None) -> bool:
-    """Return whether candidate ``index`` is a sample of the run's first model that depends on no verdict."""
     return arm in (None, "sample") and (n_fixed is None or index < n_fixed)
 
 

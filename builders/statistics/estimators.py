@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TypedDict
 
-from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean
+from bestofn.builders.statistics.intervals import RESAMPLES, bootstrap_mean_interval
 from bestofn.builders.statistics.subsets import check_k
 
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # the values of k in a curve
@@ -42,7 +42,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     return math.comb(c, k) / math.comb(n, k)
 
 
-class CurvePoint(NamedTuple):
+class CurvePoint(TypedDict):
     """One point of a curve over k: the mean over queries and its confidence interval (``low``, ``high``)."""
 
     k: int
@@ -50,6 +50,14 @@ class CurvePoint(NamedTuple):
     low: float
     high: float
     queries: int  # number of queries; equal for all points of a curve
+
+
+def mean_point(k: int, values: Mapping[float, int], resamples: int = RESAMPLES, seed: int = 0) -> CurvePoint:
+    """Return the mean of one value per query and its 95 % interval. ``values`` maps value -> number of queries."""
+    queries = sum(values.values())
+    bounds = bootstrap_mean_interval(list(values), resamples=resamples, seed=seed, counts=list(values.values()))
+    mean = math.fsum(value * count for value, count in values.items()) / queries  # in any order
+    return {"k": k, "mean": mean, "low": bounds[0], "high": bounds[1], "queries": queries}
 
 
 def largest_k(sizes: Mapping[int, int]) -> int:
@@ -88,10 +96,10 @@ def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPL
     reaching = {pool: count for pool, count in pools.items() if pool[0] >= largest}
     points: list[CurvePoint] = []
     for k in curve_steps(largest):
-        values = RunningMean()
+        values: Counter[float] = Counter()
         for (n, c), count in reaching.items():
-            values.add(pass_at_k(n, c, k), count)
-        points.append(CurvePoint(k, values.mean, *values.interval(resamples=resamples, seed=seed), values.count))
+            values[pass_at_k(n, c, k)] += count
+        points.append(mean_point(k, values, resamples, seed))
     return points
 
 

@@ -6,8 +6,6 @@ The bootstrap resamples whole queries, because the candidates of one query are n
 from __future__ import annotations
 
 import math
-import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,69 +64,6 @@ def bootstrap_interval(
     if len(table) == 0:
         return (math.nan, math.nan)
     return _percentiles(statistic(resampled_means(table, resamples, seed, counts)), level)
-
-
-class RunningMean:
-    """Computes the mean of one value per query and its bootstrap interval, in bounded memory.
-
-    Each distinct value is stored once, with its count. When there are more than ``MOST_UNITS`` distinct values, all
-    values are assigned at random to ``MOST_UNITS`` groups. Then only the sum and the size of each group are stored.
-    """
-
-    def __init__(self, seed: int = 0) -> None:
-        self.count = 0
-        self._by_value: Counter[float] = Counter()
-        self._sums: Floats = np.zeros(0)  # the sum of each group; empty while distinct values are stored
-        self._sizes: Floats = np.zeros(0)
-        self._random = random.Random(seed)
-
-    def add(self, value: float, queries: int = 1) -> None:
-        """Add ``value`` once for each of ``queries`` queries."""
-        self.count += queries
-        if len(self._sums):
-            self._add_to_random_groups(np.full(queries, value))
-            return
-        self._by_value[value] += queries
-        if len(self._by_value) > MOST_UNITS:
-            self._switch_to_groups()
-
-    def add_each(self, values: Floats) -> None:
-        """Add each of ``values`` once."""
-        for place, value in enumerate(values.tolist()):
-            if len(self._sums):
-                self.count += len(values) - place
-                self._add_to_random_groups(values[place:])
-                return
-            self.add(value)
-
-    @property
-    def mean(self) -> float:
-        """The mean of all values; NaN if there are none."""
-        total = float(self._sums.sum()) + sum(value * count for value, count in self._by_value.items())
-        return total / self.count if self.count else math.nan
-
-    def interval(self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
-        """Return the bootstrap percentile interval of the mean as (low, high)."""
-        if not len(self._sums):
-            values, counts = list(self._by_value), list(self._by_value.values())
-            return bootstrap_mean_interval(values, level=level, resamples=resamples, seed=seed, counts=counts)
-        chances: Floats = np.full(MOST_UNITS, 1.0 / MOST_UNITS)
-        means = _means_of_resamples(self._sums[:, None], self._sizes, chances, MOST_UNITS, resamples, seed)
-        return _percentiles(means[:, 0], level)
-
-    def _switch_to_groups(self) -> None:
-        values = list(self._by_value.elements())
-        self._random.shuffle(values)
-        self._by_value.clear()
-        self._sums, self._sizes = np.zeros(MOST_UNITS), np.zeros(MOST_UNITS)
-        self._add_to(np.arange(len(values)) % MOST_UNITS, np.array(values))
-
-    def _add_to_random_groups(self, values: Floats) -> None:
-        self._add_to([self._random.randrange(MOST_UNITS) for _ in values], values)
-
-    def _add_to(self, groups: Sequence[int] | NDArray[np.int64], values: Floats) -> None:
-        np.add.at(self._sums, groups, values)
-        np.add.at(self._sizes, groups, 1.0)
 
 
 def resampled_means(

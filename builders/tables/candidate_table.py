@@ -1,6 +1,6 @@
 """Finds the files of a published ``candidates`` table and reads its columns in batches.
 
-``analysis.query_records`` groups the rows by query. ``bestofn voice`` and ``bestofn compare`` use this module.
+``analysis.candidates`` makes blocks of whole queries of them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bestofn.builders.errors import SourceError
@@ -33,14 +33,14 @@ class CandidateTable:
     files: tuple[Path, ...]
     metadata: dict[str, str]
 
-    def batches(self, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
-        """Yield column -> values, at most ``BATCH`` rows at a time. If a file lacks a column, the values are None."""
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield ``columns``, at most ``BATCH`` rows at a time. A column that a file lacks has no values."""
         for file in self.files:
             with opened(file) as table:
                 present = [name for name in columns if name in table.schema_arrow.names]
                 for batch in table.iter_batches(batch_size=BATCH, columns=present):
-                    absent: list[Any] = [None] * batch.num_rows
-                    yield {name: batch[name].to_pylist() if name in present else absent for name in columns}
+                    absent = pa.nulls(batch.num_rows)
+                    yield pa.table({name: batch[name] if name in present else absent for name in columns})
 
 
 def read(path: Path) -> CandidateTable:
@@ -69,8 +69,8 @@ def costs_of(table: CandidateTable) -> dict[str, float]:
     """Return the cost of a run in dollars: ``answers``, ``judging`` (judges and rewards), and their sum, ``usd``."""
     sums = dict.fromkeys(COSTS, 0.0)
     for batch in table.batches(COSTS):
-        for name, values in batch.items():
-            sums[name] += sum(value for value in values if value is not None)
+        for name in COSTS:
+            sums[name] += sum(value for value in batch[name].to_pylist() if value is not None)
     answers, *judging = sums.values()
     return {"usd": answers + sum(judging), "answers": answers, "judging": sum(judging)}
 

@@ -73,14 +73,14 @@ def _tables(table: CandidateTable) -> Iterator[pa.Table]:
 
 
 def _rows(table: CandidateTable) -> int:
-    return sum(batch["is_superseded"].count(False) for batch in table.batches(["is_superseded"]))
+    return sum(batch["is_superseded"].to_pylist().count(False) for batch in table.batches(["is_superseded"]))
 
 
 def _averages(table: CandidateTable) -> dict[str, str]:
     sums, counts = dict.fromkeys(AVERAGES, 0.0), dict.fromkeys(AVERAGES, 0)
     for batch in table.batches([*AVERAGES.values(), "is_superseded"]):
         for name, column in AVERAGES.items():
-            pairs = zip(batch[column], batch["is_superseded"], strict=True)
+            pairs = zip(batch[column].to_pylist(), batch["is_superseded"].to_pylist(), strict=True)
             values = [float(value) for value, superseded in pairs if value is not None and not superseded]
             sums[name] += sum(values)
             counts[name] += len(values)

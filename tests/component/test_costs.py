@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import OutageError
@@ -104,7 +103,7 @@ def test_every_place_states_the_same_cost_with_the_judge_also_after_a_resume(
     assert again["cost"]["usd"] == pytest.approx(service.usd), "a resume that pays nothing does not change the cost"
     assert sums(out) == pytest.approx(service.usd)
     figures = figures_of_run(out)
-    cost = to_json(figures)["cost"]
+    cost = figures["cost"]
     assert cost["usd"] == pytest.approx(service.usd)
     assert cost["judging_usd"] == pytest.approx(6 * 0.1)
     assert cost["usd_per_verified"] == pytest.approx(service.usd / 6)
@@ -113,7 +112,7 @@ def test_every_place_states_the_same_cost_with_the_judge_also_after_a_resume(
     assert (
         "Cost $0.6060 ($0.10100 per candidate, $0.10100 per verified answer). Paid by this command: $0.0000." in printed
     )
-    (line,) = [line for line in notes(to_json(figures)) if line.startswith("Cost:")]
+    (line,) = [line for line in notes(figures) if line.startswith("Cost:")]
     assert "$0.61" in line or "$0.606" in line, line
     assert "with judges, rewards" in (prepare(out, Hub("a/b"), PushChecks(force=True)) / "README.md").read_text()
 
@@ -145,13 +144,13 @@ def test_missing_token_counts_and_prices_are_problems_everywhere(
         build(compose(words(tmp_path, server.url, f"prices={PRICES}")))
     estimated = "6 answers came without a token count; their cost is estimated from their length."
     figures = figures_of_run(out)
-    assert estimated in [problem["fact"] for problem in to_json(figures)["problems"]]
+    assert estimated in [problem["fact"] for problem in figures["problems"]]
     assert estimated in (prepare(out, Hub("a/b"), PushChecks(force=True)) / "README.md").read_text()
 
     service.usage = {"prompt_tokens": 5, "completion_tokens": 5}
     with WireServer(service) as server:
         build(compose(words(tmp_path, server.url, f"out={tmp_path / 'unpriced'}", "provider.model=new")))
-    (problem,) = [one for one in to_json(figures_of_run(tmp_path / "unpriced"))["problems"] if "price" in one["fact"]]
+    (problem,) = [one for one in figures_of_run(tmp_path / "unpriced")["problems"] if "price" in one["fact"]]
     assert problem["fact"] == "No price is known for the model 'new': 6 answers have no cost."
     assert price_setting("new") in problem["remedy"]
 
@@ -174,7 +173,7 @@ def test_a_temperature_that_claude_does_not_get_is_not_recorded_as_sent(
         build(compose(command))
         assert set(sent_temperatures) == {None}
         fact = "sampling.temperature=0.9 was not sent, because the service does not accept it; its default applied."
-        assert fact in [problem["fact"] for problem in to_json(figures_of_run(out))["problems"]]
+        assert fact in [problem["fact"] for problem in figures_of_run(out)["problems"]]
         assert {row["temperature"] for row in table(out)} == {None}
         assert manifest.read(out)["not_sent"] == {"temperature": 0.9}
         card = (prepare(out, Hub("a/b"), PushChecks(force=True)) / "README.md").read_text()
@@ -183,4 +182,4 @@ def test_a_temperature_that_claude_does_not_get_is_not_recorded_as_sent(
         build(compose([*command, "provider.temperature=send", f"out={tmp_path / 'sent'}"]))
     assert set(sent_temperatures) == {0.9}
     assert {row["temperature"] for row in table(tmp_path / "sent")} == {0.9}
-    assert not [one for one in to_json(figures_of_run(tmp_path / "sent"))["problems"] if "sent" in one["fact"]]
+    assert not [one for one in figures_of_run(tmp_path / "sent")["problems"] if "sent" in one["fact"]]

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.analysis.audit import draw_sample
-from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row
-from bestofn.builders.analysis.query_records import record_of_nested_row
-from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.analysis.run_figures import PairTally, Tally
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import html_page
 from bestofn.builders.report.audit_page import audit_page
@@ -92,14 +90,10 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
 
 def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> str:
     """Return the report page of the rows ``nested``. Its list contains every row."""
-    figures = RunFigures(pairs=PairFigures())
-    for row in nested:
-        query = record_of_nested_row(row)
-        assert query is not None
-        figures.add(query)
-        assert figures.pairs is not None
-        figures.pairs.add(pairs_of_row(row))
-    return html_page.page(figures, nested, described, name)
+    tally, pairs = Tally(), PairTally()
+    tally.add_rows(nested)
+    pairs.add_rows(nested)
+    return html_page.page(tally.figures(pairs), nested, described, name)
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +230,7 @@ def test_a_hundred_thousand_candidates_stay_usable(browser: Browser, tmp_path: P
     index = [{**part.index[number % 32], "id": f"q{number}"} for number in range(12_512)]
     parts = Parts(index, part.packed * 391)
     file = tmp_path / "report.html"
-    figures = RunFigures()
+    figures = Tally().figures()
     data = html_page.Browser(["big"], parts, "all 12,512 queries")
     file.write_text(html_page.document("big", "", html_page.summary_html(figures, {}), "", data), "utf-8")
     seconds = browser.open(file)

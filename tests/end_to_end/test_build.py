@@ -18,7 +18,6 @@ import pytest
 from datasets import load_dataset
 
 from bestofn.builders.analysis.best_of_n import analyze
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.sampling.journal import Journal
 from tests.commands import run_here
@@ -95,7 +94,7 @@ def test_build_verifies_pairs_and_sends_no_request_twice(sums: Path, tmp_path: P
         assert len(pairs) > 5
         for pair in pairs:
             assert pair["chosen"] != pair["rejected"]
-        curve, line = to_json(figures_of_run(out))["pass_at"], analyze(out)["curves"]["lines"]["pass_at_k"]
+        curve, line = figures_of_run(out)["pass_at"], analyze(out)["curves"]["lines"]["pass_at_k"]
         assert [(p["mean"], p["low"], p["high"]) for p in curve] == list(zip(*line.values(), strict=True))
         for point in (curve[0], curve[-1]):
             printed = f"{100 * point['mean']:.1f} % ({100 * point['low']:.1f}–{100 * point['high']:.1f})"

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from bestofn.builders.analysis.figures_json import to_json
-from bestofn.builders.analysis.query_records import TableRow, record_of_rows
+from bestofn.builders.analysis.candidates import block_of_flat_rows
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
@@ -226,18 +225,17 @@ def test_a_copy_leaves_the_run_alone(built, tmp_path) -> None:
 
 def test_the_figures_after_a_regeneration_are_those_of_the_first_draws(built) -> None:
     out, _, _ = built
-    before = to_json(figures_of_run(out))
+    before = figures_of_run(out)
     metadata = candidate_table.read(out).metadata["avg_verification_rate"]
     run([str(out), "where=failed"])
     run([str(out), "where=failed", "max=3"])
-    figures = figures_of_run(out)
-    after = to_json(figures)
+    after = figures_of_run(out)
     for name in ("rate", "rate_interval", "first", "best_of_n", "pass_at", "by_index", "n", "coverage"):
         assert after[name] == before[name], name
     assert candidate_table.read(out).metadata["avg_verification_rate"] == metadata
     assert after["outcomes"] != before["outcomes"], "the outcomes are those of the candidates in use"
     failed = before["outcomes"]["fail"]
-    assert figures.redrawn.total() == failed
+    assert sum(after["redrawn"].values()) == failed
     (fact,) = [one["fact"] for one in after["problems"] if "sampled again" in one["fact"]]
     assert fact.startswith(f"{failed} of 48 candidates were sampled again after their verdict was known")
     assert "use the first draws" in (prepare(out, Hub("me/sums")) / "README.md").read_text()
@@ -254,11 +252,12 @@ def test_the_figures_after_a_regeneration_are_those_of_the_first_draws(built) ->
 
 
 def test_a_candidate_that_replaces_an_error_counts() -> None:
-    errors = [TableRow("q", False, i, verification_status="error", generation_error="x", attempt=0) for i in range(2)]
-    again = [TableRow("q", True, i, verification_status="pass", attempt=1, is_superseded=False) for i in range(2)]
-    record = record_of_rows([*(one._replace(is_superseded=True) for one in errors), *again])
-    assert [draw.attempt for draw in record.draws] == [1, 1]
-    assert len(record.counting) == 2
+    error = {"verification_status": "error", "generation_error": "x", "attempt": 0, "is_superseded": True}
+    again = {"verification_status": "pass", "attempt": 1, "is_superseded": False}
+    rows = [{"query_id": "q", "candidate_idx": i} | one for one in (error, again) for i in range(2)]
+    draws = block_of_flat_rows(rows).draws
+    assert draws.attempt.tolist() == [1, 1]
+    assert draws.counts.tolist() == [True, True]
 
 
 class Killed(BaseException):

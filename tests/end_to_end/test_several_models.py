@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
@@ -46,7 +45,7 @@ def words(folder: Path, server: OpenAIServer) -> list[str]:
 
 def by_model(run: Path) -> dict[str, int]:
     """Return the number of attempts per model in the published table."""
-    return {one["model"]: one["attempts"] for one in to_json(figures_of_run(run), resamples=10)["cost"]["by_model"]}
+    return {one["model"]: one["attempts"] for one in figures_of_run(run, resamples=10)["cost"]["by_model"]}
 
 
 def test_only_the_candidates_of_one_model_are_sampled_again(tmp_path: Path, server: OpenAIServer) -> None:

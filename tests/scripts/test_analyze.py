@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.analysis.best_of_n import analyze
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.report.curves_page import sentences
 from bestofn.scripts.analyze import main
@@ -148,7 +147,7 @@ def test_what_nobody_could_judge_counts_on_neither_side_of_greedy(tmp_path: Path
 def test_a_reward_that_is_no_number_is_none(tmp_path: Path) -> None:
     nan = float("nan")
     path = pool(tmp_path / "x.parquet", [[(True, nan, "a"), (False, 0.5, "b")], [(True, nan, "a"), (False, nan, "b")]])
-    assert to_json(figures_of_run(path), resamples=10)["picked"] is None
+    assert figures_of_run(path, resamples=10)["picked"] is None
     assert analyze(path, resamples=10)["reward"]["pairs"] == 0
 
 

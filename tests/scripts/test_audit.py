@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
@@ -125,7 +124,7 @@ def test_the_methods_of_verdicts_and_the_use_of_the_judge_are_shown(
         return row
 
     folder = write_run(tmp_path / "run", count=5, tools=False, change=partly_judged)
-    figures = to_json(figures_of_run(folder))
+    figures = figures_of_run(folder)
     assert figures["by_method"] == {"math · numeric": {"fail": 10}, "judge": {"pass": 5}, "math": {"abstain": 5}}
     assert figures["judge"] == {"asked": 10, "decided": 5, "failed": 5}
     print_run(figures)
@@ -163,7 +162,7 @@ def test_wrong_settings_are_reported(folder: Path, tmp_path: Path) -> None:
 
 def test_the_figures_are_in_inspect_report_and_card(folder: Path) -> None:
     run(folder, "verifier=math")
-    figures = to_json(figures_of_run(folder))
+    figures = figures_of_run(folder)
     assert [one["source"] for one in figures["audit"]] == ["math"]
     assert any(line.startswith("Audit:    math: false fails 0.0 % (") for line in notes(figures))
     assert 'aria-label="audit"' in report.write(folder, folder / "r.html").read_text("utf-8")

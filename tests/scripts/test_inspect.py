@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import terminal
@@ -37,7 +36,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_figures_equal_pandas(runs: Path) -> None:
-    found = to_json(figures_of_run(runs / "baseline"), resamples=200)
+    found = figures_of_run(runs / "baseline", resamples=200)
     df = pd.read_parquet(runs / "baseline" / "candidates" / "data.parquet")
     decided = df[df["verification_status"].isin(["pass", "fail"])]
     assert found["rate"] == pytest.approx(pass_at_1(decided))
@@ -69,11 +68,11 @@ def test_all_commands_print_one_pass_rate(runs: Path, tmp_path: Path, capsys: py
     """The build, ``inspect``, ``compare``, the report and the card have the same pass@1 and pass@4 of one run."""
     run = runs / "baseline"
     figures = figures_of_run(run)
-    one, last = (percent(point.mean) for point in (figures.pass_at()[0], figures.pass_at()[-1]))
-    assert figures.pass_at()[-1].k < 4, "some candidates have no verdict of pass or fail"
+    one, last = (percent(figures["pass_at"][place]["mean"]) for place in (0, -1))
+    assert figures["pass_at"][-1]["k"] < 4, "some candidates have no verdict of pass or fail"
     (compared,) = json.loads(compare_runs(parse(COMPARE, [str(run), str(run), "--json"]))).values()
     shown = {found["name"]: percent(found["before"]) for found in compared["differences"][:2]}
-    assert shown == {"pass@1": one, f"pass@{figures.pass_at()[-1].k}": last}
+    assert shown == {"pass@1": one, f"pass@{figures['pass_at'][-1]['k']}": last}
     main([str(run)])
     texts = [
         capsys.readouterr().out,
@@ -103,7 +102,7 @@ def write_marks(path: Path, marks: list[str]) -> Path:
 def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
     """Figures counted by hand are right: seven queries with 3 candidates and one with 2."""
     marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
-    found = to_json(figures_of_run(write_marks(tmp_path / "bare.parquet", marks)), resamples=50)
+    found = figures_of_run(write_marks(tmp_path / "bare.parquet", marks), resamples=50)
     assert (found["queries"], found["records"], found["verified"]) == (8, 23, 10)
     assert (found["first"], found["coverage"], found["k"]) == (4 / 8, 7 / 8, 2)
     assert found["best_of_n"] == pytest.approx((2 / 3 + 1 + 1 + 2 / 3 + 0 + 1 + 0 + 1) / 8)

@@ -46,9 +46,9 @@ def test_failed_answers_are_revised_and_paired_and_paid_for_once(tmp_path: Path)
     assert all(row["chosen"][0]["content"].startswith("After adding once more") for row in pairs)
     assert set(pairs["reason"]) == {"refined"}
     assert manifest.read(out)["refined_from"] == str(run)
-    before, after = (figures_of_run(folder, manifest.read(folder)).pass_at(resamples=10) for folder in (run, out))
-    assert [(point.k, point.mean) for point in after] == [
-        (point.k, point.mean) for point in before
+    before, after = (figures_of_run(folder, manifest.read(folder), resamples=10)["pass_at"] for folder in (run, out))
+    assert [(point["k"], point["mean"]) for point in after] == [
+        (point["k"], point["mean"]) for point in before
     ]  # revisions are not samples
 
 

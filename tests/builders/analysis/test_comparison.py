@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bestofn.builders.analysis.candidates import block_of_flat_rows
 from bestofn.builders.analysis.comparison import QueryOutcome, compare, outcomes_by_query
-from bestofn.builders.analysis.query_records import TableRow, record_of_rows
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import COMPARE
@@ -45,10 +45,7 @@ def rows(**outcomes: str) -> list[dict]:
 
 def by_query(table: list[dict]) -> dict[str, QueryOutcome]:
     """Return the outcome of each query in ``table``."""
-    groups: dict[str, list[TableRow]] = {}
-    for row in table:
-        groups.setdefault(row["query_id"], []).append(TableRow(**row))
-    return outcomes_by_query(map(record_of_rows, groups.values()))
+    return outcomes_by_query([block_of_flat_rows(table)])
 
 
 BEFORE = rows(q1="pp", q2="pf", q3="ff", q4="pf", q9="pp")

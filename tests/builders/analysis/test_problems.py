@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.pair_figures import PairFigures, PairRecord
-from bestofn.builders.analysis.problems import problems
-from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
+from bestofn.builders.analysis.figures import Figures
+from bestofn.builders.analysis.run_figures import Pair, figures_of_run
 from bestofn.builders.report.headline import headline
 from tests.builders.analysis.test_run_figures import figures_of, query
 from tests.runs import write_run
@@ -22,8 +21,8 @@ DELTA = {"config": BY_SCORE["config"].replace("by_score", "delta")}
 WEST_OF_N = {"config": BY_SCORE["config"].replace("by_score", "west_of_n")}
 
 
-def said(figures: RunFigures) -> str:
-    return "\n".join(map(str, problems(figures)))
+def said(figures: Figures) -> str:
+    return "\n".join(f"{one['fact']} {one['remedy']}" for one in figures["problems"])
 
 
 @pytest.mark.parametrize(
@@ -43,16 +42,14 @@ def test_the_advice_for_a_run_without_pairs_fits_its_cause(
     scores: list[float | None], metadata: dict[str, str], remedy: str
 ) -> None:
     """The advice fits the reason why there are no pairs, and never recommends a larger ``n``."""
-    figures = figures_of(query("chat", "aa", scores))
-    figures.pairs, figures.metadata = PairFigures(), metadata
+    figures = figures_of(query("chat", "aa", scores), pairs=[], **metadata)
     assert remedy in said(figures)
     assert "larger n" not in said(figures)
 
 
 def test_the_summary_names_what_no_verdict_decides(tmp_path: Path) -> None:
-    figures = figures_of(query("chat", "aaa", [0.1, 0.9, 0.5]))
-    figures.pairs = PairFigures()
-    figures.pairs.add([PairRecord(0.8, 10, 9, "by_score", "unverified, by judge")])
+    pair = Pair(0.8, 10, 9, "by_score", "unverified, by judge")
+    figures = figures_of(query("chat", "aaa", [0.1, 0.9, 0.5]), pairs=[pair])
     text = headline(figures, {}, tmp_path)
     assert "1 preference pairs (1 unverified, by judge)." in text
     assert "Score by reward: mean 0.500, mean of the best of n 0.900." in text
@@ -70,10 +67,9 @@ def test_equal_scores_are_not_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("longer", "side"), [(16, "longer"), (4, "shorter"), (12, ""), (8, "")])
 def test_a_length_bias_beyond_60_percent_is_a_problem(longer: int, side: str) -> None:
-    figures = figures_of(query("chat", "pf", [1, 0]))
-    figures.pairs = PairFigures()
-    figures.pairs.add([PairRecord(0.5, 2 if place < longer else 0, 1, "x") for place in range(20)])
-    found = [str(one) for one in problems(figures) if "unequal length" in one.fact]
+    pairs = [Pair(0.5, 2 if place < longer else 0, 1, "x") for place in range(20)]
+    figures = figures_of(query("chat", "pf", [1, 0]), pairs=pairs)
+    found = [one["fact"] for one in figures["problems"] if "unequal length" in one["fact"]]
     assert [f"is the {side} one in 80.0 %" in one for one in found] == ([True] if side else [])
 
 
@@ -88,18 +84,14 @@ def test_a_length_bias_beyond_60_percent_is_a_problem(longer: int, side: str) ->
 )
 def test_the_remedy_of_a_length_bias_works_for_the_pairs_of_the_run(provenance: str, longer: int, remedy: str) -> None:
     """The advice against a length bias works for the run: without verdicts, it is not ``length_balanced``."""
-    figures = figures_of(query("chat", "aa", [1, 0]))
-    figures.pairs = PairFigures()
-    figures.pairs.add([PairRecord(0.5, 2 if place < longer else 0, 1, "x", provenance) for place in range(20)])
-    (bias,) = [one for one in problems(figures) if "unequal length" in one.fact]
-    assert remedy in bias.remedy
+    pairs = [Pair(0.5, 2 if place < longer else 0, 1, "x", provenance) for place in range(20)]
+    figures = figures_of(query("chat", "aa", [1, 0]), pairs=pairs)
+    (bias,) = [one for one in figures["problems"] if "unequal length" in one["fact"]]
+    assert remedy in bias["remedy"]
 
 
 def test_few_pairs_show_no_length_bias() -> None:
-    figures = figures_of(query("chat", "pf", [1, 0]))
-    figures.pairs = PairFigures()
-    figures.pairs.add([PairRecord(None, 2, 1, "x")] * 19)
-    assert said(figures) == ""
+    assert said(figures_of(query("chat", "pf", [1, 0]), pairs=[Pair(None, 2, 1, "x")] * 19)) == ""
 
 
 def test_answers_that_no_table_can_have_are_counted_by_reason(tmp_path: Path) -> None:

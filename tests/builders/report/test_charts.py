@@ -7,40 +7,23 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bestofn.builders.report import charts
 from bestofn.builders.report.run_charts import knee_marks
+from bestofn.builders.statistics.descriptive import histogram
 
 POINTS = [(1.0, 0.1), (2.0, 0.2), (4.0, 0.3), (8.0, 0.4)]
 CHARTS: dict[str, Callable[[], str]] = {
     "lines": lambda: charts.lines([charts.Line("<i>", POINTS), charts.Line("b", POINTS)], "k & n", "share"),
     "stacked": lambda: charts.stacked({"<b>": {"pass": 3, "fail": 1}, "code": {}}, ["pass", "fail"]),
-    "histograms": lambda: charts.histograms({"a": [1.0, 2.0], "b": [1.5]}, "<characters>"),
+    "histograms": lambda: charts.histogram(histogram({"a": [1.0, 2.0], "b": [1.5]}), "<characters>"),
 }
 
 
-def test_outliers_do_not_squeeze_a_histogram() -> None:
-    lengths = [float(100 + number) for number in range(198)] + [9_000.0, 20_000.0]
-    low, high = charts.without_outliers(lengths)
-    assert (low, high) == (102.0, 297.0)
-    chart = charts.histograms({"": lengths}, "characters")
+def test_values_beyond_the_axis_are_noted() -> None:
+    chart = charts.histogram(histogram({"": [*map(float, range(198)), 9e3, 2e4]}), "characters")
     assert "4 of 200 values are beyond the axis and counted in the outer bins." in chart
-    assert "20,000" not in chart
-
-
-def test_a_histogram_without_outliers_keeps_its_range() -> None:
-    values = [float(number) for number in range(100)]
-    assert charts.without_outliers(values) == (0.0, 99.0)
-    assert "beyond the axis" not in charts.histograms({"": values}, "characters")
-    assert charts.without_outliers([1.0] * 99 + [500.0]) == (1.0, 500.0)
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200))
-def test_the_range_of_a_histogram_is_within_its_values(values: list[float]) -> None:
-    low, high = charts.without_outliers(values)
-    assert min(values) <= low <= high <= max(values)
+    assert charts.histogram(None, "characters") == ""
 
 
 def test_each_doubling_of_k_has_the_same_width() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from huggingface_hub import DatasetCard
 
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.report.card_example import fenced
 from bestofn.builders.report.card_language import languages_of
@@ -29,7 +28,7 @@ def card_of(run: Path, change: Callable[[dict[str, Any]], object] = lambda descr
     described = manifest.read(run)
     change(described)
     files = {path.relative_to(run).as_posix(): path for path in run.glob("*/*.parquet") if path.parent.name != "shards"}
-    return card(files, described, to_json(figures_of_run(run)), {}, CardTexts("me/x", "x", "mit"))
+    return card(files, described, figures_of_run(run), {}, CardTexts("me/x", "x", "mit"))
 
 
 def with_config(**values: Any) -> Callable[[dict[str, Any]], object]:

@@ -19,7 +19,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BestofnError, BudgetError, DamagedFile, JournalError, MachineError
@@ -87,7 +86,7 @@ def answers(rows: list[dict[str, Any]]) -> list[tuple[object, ...]]:
 
 
 def figures(out: Path) -> object:
-    shown = to_json(figures_of_run(out), resamples=10)
+    shown = figures_of_run(out, resamples=10)
     return {key: shown[key] for key in ("queries", "candidates", "outcomes", "pass_at", "pairs") if key in shown}
 
 

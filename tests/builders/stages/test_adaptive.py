@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_rows
-from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.analysis.candidates import block_of_flat_rows
+from bestofn.builders.analysis.run_figures import Tally
 from bestofn.builders.errors import BudgetError
 from bestofn.builders.providers.scripted import Scripted
 from bestofn.builders.records import Candidate, Query, Sampling, Verdict
@@ -96,15 +96,23 @@ def test_rules_that_make_no_sense_are_refused(wrong) -> None:
 
 def test_estimators_count_only_samples_that_depend_on_no_verdict() -> None:
     """If sampling stops at the first pass, pass@1 is the true rate. The mean over all samples is too high."""
-    figures, rng, rates = RunFigures(), random.Random(0), []
-    for _ in range(4_000):
+    table, rng, rates = [], random.Random(0), []
+    for number in range(4_000):
         outcomes = list(itertools.islice(outcomes_until_a_pass(rng, 0.3), 16))
         rates.append(outcomes.count("pass") / len(outcomes))
-        figures.add(record_of(outcomes, n_fixed=1))
-    (first,) = figures.pass_at()
-    assert first[:2] == (1, pytest.approx(0.3, abs=0.02))
+        rows = (
+            {"query_id": f"q{number}", "is_verified": one == "pass", "candidate_idx": i}
+            for i, one in enumerate(outcomes)
+        )
+        table += [row | {"verification_status": outcomes[row["candidate_idx"]], "n_fixed": 1} for row in rows]
+    tally = Tally()
+    tally.add(block_of_flat_rows(table))
+    figures = tally.figures(resamples=50)
+    (first,) = figures["pass_at"]
+    assert (first["k"], first["mean"]) == (1, pytest.approx(0.3, abs=0.02))
     assert sum(rates) / len(rates) > 0.45
-    assert figures.verified > 3_900, "the verified rate counts all samples"
+    assert figures["left_out"] == {"adaptive": len(table) - 4_000}
+    assert figures["verified"] > 3_900, "the verified rate counts all samples"
 
 
 def outcomes_until_a_pass(rng: random.Random, rate: float):
@@ -113,8 +121,3 @@ def outcomes_until_a_pass(rng: random.Random, rate: float):
         yield "pass" if right else "fail"
         if right:
             return
-
-
-def record_of(outcomes: list[str], n_fixed: int) -> QueryRecord:
-    rows = [TableRow("q", o == "pass", i, verification_status=o, n_fixed=n_fixed) for i, o in enumerate(outcomes)]
-    return record_of_rows(rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.analysis.query_records import query_records
+from bestofn.builders.analysis.candidates import blocks_of_run
 from bestofn.builders.config.composition import compose, several_providers
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
@@ -148,5 +148,5 @@ def test_a_run_of_two_models_makes_delta_pairs(tmp_path: Path) -> None:
     manifest = ObjectBuilder().build(config["executor"]).run(config, tmp_path / "run")
     assert manifest["views"]["dpo/train"] == 2
     assert manifest["views"]["sft/train"] == 2
-    for query in query_records(tmp_path / "run"):
-        assert [one.sampled for one in query.candidates] == [True, True, False, False]
+    for block in blocks_of_run(tmp_path / "run"):
+        assert block.draws.sampled.tolist() == [True, True, False, False] * len(block.ids)

@@ -1,33 +1,30 @@
-"""Moments and length biases that are merged from parts equal those of all values together."""
+"""Histograms: outliers, and that every value is in a bin."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bestofn.builders.statistics import descriptive
-
-
-def test_length_bias_of_pairs_merges() -> None:
-    whole = descriptive.LengthBias.of([(10, 5), (5, 10), (3, 3), (9, 1)])
-    assert (whole.pairs, whole.longer_share, whole.mean_difference) == (4, pytest.approx(2 / 3), 2.0)
-    assert descriptive.LengthBias.of([(10, 5)]) + descriptive.LengthBias.of([(5, 10), (3, 3), (9, 1)]) == whole
-    nothing = descriptive.LengthBias()
-    assert (nothing.longer_share, nothing.mean_difference) == (0.5, 0.0)
+from bestofn.builders.statistics.descriptive import histogram, without_outliers
 
 
-def test_moments_merge() -> None:
-    values = np.random.default_rng(2).normal(3, 2, 1_000)
-    whole = descriptive.Moments.of(values)
-    parts = (
-        descriptive.Moments.of(values[:10])
-        + descriptive.Moments.of(values[10:700])
-        + descriptive.Moments.of(values[700:])
-        + descriptive.Moments()
-    )
-    assert (parts.count, parts.mean, parts.variance) == pytest.approx((whole.count, whole.mean, whole.variance))
-    assert whole.mean == pytest.approx(values.mean())
-    assert whole.variance == pytest.approx(values.var(ddof=1))
-    assert math.isnan(descriptive.Moments().variance)
+def test_outliers_do_not_squeeze_a_histogram() -> None:
+    lengths = [float(100 + number) for number in range(198)] + [9_000.0, 20_000.0]
+    found = histogram({"": lengths})
+    assert found
+    assert (found["low"], found["high"], found["beyond"], found["values"]) == (102.0, 297.0, 4, 200)
+
+
+def test_a_histogram_without_outliers_keeps_its_range() -> None:
+    values = [float(number) for number in range(100)]
+    assert without_outliers(values) == (0.0, 99.0)
+    assert without_outliers([1.0] * 99 + [500.0]) == (1.0, 500.0)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200))
+def test_the_bins_contain_every_value(values: list[float]) -> None:
+    found = histogram({"a": values, "b": values[:1]})
+    assert found
+    assert [sum(shares) for shares in found["shares"].values()] == pytest.approx([1.0, 1.0])
+    assert min(values) - 0.5 <= found["low"] <= found["high"] <= max(values) + 0.5

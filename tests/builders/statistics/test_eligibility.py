@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from bestofn.builders.statistics.eligibility import counts_towards_pass_at_k, first_draw, n_fixed
+from bestofn.builders.statistics.eligibility import first_draw, is_independent, n_fixed
 
 
 @pytest.mark.parametrize(
-    ("outcome", "arm", "index", "fixed", "counts"),
+    ("arm", "index", "fixed", "independent"),
     [
-        ("pass", "sample", 0, None, True),
-        ("fail", "sample", 7, None, True),
-        ("fail", None, 7, None, True),
-        ("abstain", "sample", 0, None, False),
-        ("error", "sample", 0, None, False),
-        ("pass", "greedy", 4, None, False),
-        ("pass", "sample", 1, 2, True),
-        ("pass", "sample", 2, 2, False),
+        ("sample", 0, None, True),
+        (None, 7, None, True),
+        ("greedy", 4, None, False),
+        ("weak", 4, None, False),
+        ("sample", 1, 2, True),
+        ("sample", 2, 2, False),
     ],
 )
-def test_what_counts(outcome: str, arm: str | None, index: int, fixed: int | None, counts: bool) -> None:
-    assert counts_towards_pass_at_k(outcome, arm, index, fixed) is counts
+def test_which_samples_depend_on_no_verdict(arm: str | None, index: int, fixed: int | None, independent: bool) -> None:
+    assert is_independent(arm, index, fixed) is independent
 
 
 @pytest.mark.parametrize(
@@ -36,7 +34,6 @@ def test_what_counts(outcome: str, arm: str | None, index: int, fixed: int | Non
 )
 def test_of_several_attempts_the_first_with_an_answer_counts(answered: dict[int, bool], first: int) -> None:
     assert first_draw(answered) == first
-    assert not counts_towards_pass_at_k("pass", "sample", 0, None, first=False)
 
 
 def test_n_fixed_is_read_from_the_candidates_detail() -> None:

@@ -47,39 +47,6 @@ def test_same_values_give_same_interval_in_any_order() -> None:
     shuffled = list(np.random.default_rng(3).permutation(rows))
     assert intervals.bootstrap_mean_interval(shuffled) == wanted
     assert intervals.bootstrap_mean_interval([1.0, 1 - 2 / 3, 0.5, 0.0], counts=[300, 120, 200, 500]) == wanted
-    values = intervals.RunningMean()
-    for value in shuffled:
-        values.add(value)
-    assert values.interval() == wanted
     pairs = np.array([[value, 1.0] for value in shuffled])
     ratio = intervals.bootstrap_interval(pairs, lambda means: means[:, 0] / means[:, 1])
     assert ratio == pytest.approx(wanted, abs=1e-12)
-
-
-@pytest.mark.parametrize("count", [300, 9_000])
-def test_running_mean_equals_the_mean_of_the_list(count: int) -> None:
-    """A running mean equals the mean of the list.
-
-    This also holds if the list has more distinct values than the running mean can count exactly.
-    """
-    drawn = np.random.default_rng(1).random(count) ** 3
-    values = intervals.RunningMean()
-    for value in drawn[:-50]:
-        values.add(value)
-    values.add(float(drawn[-1]), 50)
-    drawn[-50:] = drawn[-1]
-    assert values.count == count
-    assert values.mean == pytest.approx(drawn.mean())
-    wanted = intervals.bootstrap_mean_interval(list(drawn))
-    assert values.interval() == pytest.approx(wanted, abs=0.25 * float(drawn.std()) / count**0.5)
-
-
-@pytest.mark.parametrize("count", [300, 9_000])
-def test_values_can_be_added_in_batches(count: int) -> None:
-    drawn = np.random.default_rng(2).random(count)
-    one_by_one, batches = intervals.RunningMean(), intervals.RunningMean()
-    for value in drawn:
-        one_by_one.add(float(value))
-    for start in range(0, count, 700):
-        batches.add_each(drawn[start : start + 700])
-    assert (batches.count, batches.mean, batches.interval()) == (count, one_by_one.mean, one_by_one.interval())

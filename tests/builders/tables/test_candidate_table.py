@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bestofn.builders.analysis.figures_json import to_json
-from bestofn.builders.analysis.query_records import query_records
+from bestofn.builders.analysis.candidates import blocks_of_run
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.errors import SourceError
 from bestofn.builders.tables import candidate_table
@@ -44,12 +43,15 @@ def test_groups_do_not_depend_on_batches_or_order(folder: Path, sizes: list[int]
     pq.write_table(pa.Table.from_pylist(random.Random(seed).sample(rows, len(rows))), mixed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidate_table, "BATCH", batch)
-        found = list(query_records(ordered))
-        again = {query.query_id: query for query in query_records(mixed)}
-        figures, same = (to_json(figures_of_run(path), resamples=50) for path in (ordered, mixed))
-    assert [(query.query_id, len(query.candidates)) for query in found] == [(f"q{q}", n) for q, n in enumerate(sizes)]
-    assert again == {query.query_id: query for query in found}
-    assert [[one.index for one in query.candidates] for query in found] == [list(range(size)) for size in sizes]
+        found, again = (list(blocks_of_run(path)) for path in (ordered, mixed))
+        figures, same = (figures_of_run(path, resamples=50) for path in (ordered, mixed))
+    draws = [
+        (block.ids[query], index) for block in found for query, index in zip(block.query, block.index, strict=True)
+    ]
+    assert draws == [(f"q{number}", index) for number, size in enumerate(sizes) for index in range(size)]
+    assert sorted(name for block in again for name in block.ids) == sorted(
+        name for block in found for name in block.ids
+    )
     for key in ("queries", "candidates", "verified", "rate", "first", "best_of_n", "by_index", "quality"):
         assert figures[key] == same[key]
     assert figures["cost"]["usd"] == pytest.approx(0.25 * len(rows))

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from bestofn.builders.analysis.query_records import record_of_nested_row
+from bestofn.builders.analysis.candidates import block_of_rows
 from bestofn.builders.formats.judge_reply import reply_object
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.tables import parquet_files
@@ -130,9 +130,9 @@ def test_the_dialogue_that_was_run_again_is_a_row_that_no_figure_counts() -> Non
     assert before["answer"] == "I have no access to flights."
     assert (before["verification_status"], before["is_superseded"], before["cost_usd"]) == ("abstain", True, None)
     assert (before["candidate_idx"], after["verification_retry_of_candidate_idx"]) == (1, 1)
-    record = record_of_nested_row(row)
-    assert record is not None
-    assert [len(record.candidates), len(record.draws), len(record.attempts)] == [2, 2, 2]
+    block = block_of_rows([row])
+    assert block is not None
+    assert [block.in_use.tolist(), block.draws.index.tolist()] == [[True, True], [0, 1]]
 
 
 def test_metadata_survives_in_every_file(run: Path) -> None:

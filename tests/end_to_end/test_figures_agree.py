@@ -1,0 +1,304 @@
+"""Every output of a run prints the same figures, and they equal a recomputation in plain Python from the Parquet rows."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import bestofn
+from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.builders.config.arguments import parse
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.records import Row
+from bestofn.builders.report.headline import headline
+from bestofn.builders.report.hub import Hub, PushChecks, prepare
+from bestofn.builders.report.live_report import LiveReport
+from bestofn.builders.run import manifest
+from bestofn.scripts import analyze, inspect, loop, report
+from bestofn.scripts.catalogue import COMPARE
+from bestofn.scripts.compare import compare_runs
+from tests.runs import write_run
+
+ANSWERS = ["\\boxed{{{0}}}", "It is {0}.", "\\boxed{{0}}", "I cannot say.", "\\boxed{{{0}}} or maybe not", "{0}"]
+
+
+def recorded(folder: Path) -> Path:
+    """Build a run of recorded answers: right ones, wrong ones, and answers that no verifier can decide."""
+    rows = [
+        {
+            "question": f"What is {number} + 1?",
+            "answer": str(number + 1),
+            "candidates": [ANSWERS[(number * place) % len(ANSWERS)].format(number + 1) for place in range(1, 5)],
+        }
+        for number in range(1, 25)
+    ]
+    return bestofn.build(rows, provider="recorded", out=folder / "recorded", sandbox="none", test_share=0.2).folder
+
+
+def of_two_models(folder: Path) -> Path:
+    """Build a run that samples each query from two models."""
+    data = folder / "sums.jsonl"
+    rows = [{"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(1, 5)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = ["sandbox=none", "tools=none", "n=3", "reward=length", "test_share=0", f"out={folder}/models"]
+    lines = [
+        "provider.lines=[it is 2,it is 3,it is 4]",
+        "models.weak.model=small",
+        "models.weak.lines=[it is 2,nothing]",
+    ]
+    config = compose(["dataset=jsonl", f"dataset.path={data}", "provider=[scripted,scripted]", *lines, *settings])
+    ObjectBuilder().build(config["executor"]).run(config, folder / "models")
+    return folder / "models"
+
+
+def with_faults(folder: Path) -> Path:
+    """Write a run with errors, abstentions, truncated answers, missing rewards, greedy and adaptive candidates."""
+
+    def change(row: Row) -> Row:
+        for place, candidate in enumerate(row["candidates"]):
+            number = int(row["query_id"][1:])
+            if (number + place) % 7 == 0:
+                candidate["stop_reason"] = "length"
+            if place == 4:
+                candidate["arm"] = "greedy"
+            if number % 5 == 1:
+                candidate["detail"] = {"adaptive": {"n_used": 5, "n_fixed": 3}}
+            if (number * place) % 11 == 5:
+                row["scores"][place] = {"value": None, "parts": {"error": "RuntimeError: no reward 12"}}
+        return row
+
+    return write_run(folder / "faults", 60, 5, seed=4, change=change)
+
+
+RUNS: dict[str, Callable[[Path], Path]] = {
+    "recorded": recorded,
+    "two models": of_two_models,
+    "faults": with_faults,
+    "another model": lambda folder: write_run(folder / "other", 30, 4, seed=11, model="big"),
+}
+
+
+@pytest.fixture(scope="module", params=RUNS.values(), ids=RUNS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return request.param(tmp_path_factory.mktemp("figures"))
+
+
+def rows_of(run: Path) -> list[Row]:
+    return pq.read_table(run / "candidates" / "data.parquet").to_pylist()
+
+
+# the recomputation --------------------------------------------------------------------------------------------------
+
+
+def counts(row: Row) -> bool:
+    """Return whether a row counts towards pass@k."""
+    depends = row["n_fixed"] is not None and row["candidate_idx"] >= row["n_fixed"]
+    return row["arm"] in (None, "sample") and not depends and row["verification_status"] in ("pass", "fail")
+
+
+def by_query(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["query_id"], []).append(row)
+    return groups
+
+
+def chance(rows: Sequence[Row], k: int) -> Fraction:
+    """Return the share of the subsets of ``k`` rows with a pass."""
+    subsets = list(itertools.combinations([row["is_verified"] for row in rows], k))
+    return Fraction(sum(map(any, subsets)), len(subsets))
+
+
+def choice(rows: Sequence[Row], k: int) -> Fraction:
+    """Return the mean share of passes of the rows with the highest reward, over all subsets of ``k`` rows."""
+    found = []
+    for subset in itertools.combinations(rows, k):
+        highest = max(row["reward_final"] for row in subset)
+        best = [row["is_verified"] for row in subset if row["reward_final"] == highest]
+        found.append(Fraction(sum(best), len(best)))
+    return sum(found, Fraction()) / len(found)
+
+
+def mean(values: Sequence[Any]) -> float | None:
+    return float(sum(values)) / len(values) if values else None
+
+
+def rates(rows: Sequence[Row]) -> dict[str, Any]:
+    """Recompute the rates of some queries."""
+    groups = by_query(row for row in rows if counts(row))
+    sizes = sorted(map(len, groups.values()))
+    k = sizes[int(0.05 * len(sizes))] if sizes else None
+    used = [group for group in groups.values() if k and len(group) >= k]
+    scored = [[row for row in group if row["reward_final"] is not None] for group in used]
+    firsts = [
+        row["is_verified"]
+        for row in rows
+        if row["candidate_idx"] == 0
+        and row["arm"] in (None, "sample")
+        and row["verification_status"] in ("pass", "fail")
+    ]
+    return {
+        "queries": len(by_query(rows)),
+        "candidates": len(rows),
+        "verified": sum(row["verification_status"] == "pass" for row in rows),
+        "outcomes": dict(Counter(row["verification_status"] for row in rows)),
+        "k": k,
+        "rate": mean([chance(group, 1) for group in used]),
+        "best_of_n": mean([chance(group, k or 1) for group in used]),
+        "picked": mean([choice(group, k or 1) for group in scored if len(group) >= (k or 1)]),
+        "first": mean(firsts),
+    }
+
+
+def close(one: Any, other: Any) -> bool:
+    return one == other if one is None or other is None else one == pytest.approx(other, abs=1e-12)
+
+
+def test_the_figures_equal_a_recomputation(run: Path) -> None:
+    found, rows = figures_of_run(run, resamples=50), rows_of(run)
+    assert sum(found["left_out"].values()) == sum(not counts(row) for row in rows)
+    for figures, part in [
+        (found, rows),
+        *((one, [row for row in rows if row["split"] == split]) for split, one in found["by_split"].items()),
+    ]:
+        for name, value in rates(part).items():
+            assert close(figures[name], value), name  # type: ignore[literal-required]
+    assert found["records"] == len(rows)
+    groups = by_query(row for row in rows if counts(row)).values()
+    for point, best in itertools.zip_longest(found["pass_at"], found["best_of"]):
+        used = [group for group in groups if len(group) >= found["pass_at"][-1]["k"]]
+        assert point["queries"] == len(used)
+        assert close(point["mean"], mean([chance(group, point["k"]) for group in used]))
+        if best:
+            scored = [[row for row in group if row["reward_final"] is not None] for group in used]
+            assert close(best["mean"], mean([choice(one, best["k"]) for one in scored if len(one) >= best["k"]]))
+    for index, figures in found["by_index"].items():
+        mine = [row for row in rows if row["candidate_idx"] == index]
+        decided = [row["is_verified"] for row in mine if row["verification_status"] in ("pass", "fail")]
+        assert figures["outcomes"] == dict(Counter(row["verification_status"] for row in mine))
+        assert close(figures["rate"], mean(decided))
+    quality, cost = found["quality"], found["cost"]
+    assert quality["truncated"] == sum(row["finish_reason"] == "length" for row in rows)
+    assert quality["errors"] == found["missing"]["count"] == sum(bool(row["generation_error"]) for row in rows)
+    assert quality["empty"] == sum(bool(row["quality_is_empty"]) for row in rows)
+    assert found["refusals"]["count"] == sum(bool(row["refusal_is_refusal"]) for row in rows)
+    assert found["abstentions"]["count"] == found["outcomes"].get("abstain", 0)
+    without = [row for row in rows if row["reward_final"] is None and not row["generation_error"]]
+    assert found["missing_rewards"]["count"] == len(without)
+    paid = [row[name] for row in rows for name in ("cost_usd", "verification_cost_usd", "reward_cost_usd")]
+    known = [usd for usd in paid if usd is not None]
+    assert close(cost["usd"], math.fsum(known) if known else None)
+    assert cost["prompt_tokens"] == sum(row["usage_prompt_tokens"] or 0 for row in rows)
+    assert {one["model"]: one["attempts"] for one in cost["by_model"]} == Counter(row["model"] or "" for row in rows)
+    pairs = [row for file in (run / "dpo").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert found["pairs"]
+    assert found["pairs"]["total"] == len(pairs)
+    margins = [pair["margin"] for pair in pairs if pair["margin"] is not None]
+    assert close(found["pairs"]["mean_margin"], mean(margins))
+
+
+# the outputs --------------------------------------------------------------------------------------------------------
+
+
+def percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def plain(page: str) -> str:
+    """Return the text of an HTML page, with one line per row of a table and per card."""
+    lines = re.sub(r'</tr>|(?=<div class="card">)', "\n", page.replace("\n", " "))
+    return re.sub(r"[ ]+", " ", html.unescape(re.sub(r"<[^>]*>", " ", lines)))
+
+
+def row_of(text: str, name: str, least: int = 3) -> str:
+    """Return the first line of ``text`` that begins with ``name`` and has at least ``least`` numbers."""
+    rows = [line for line in text.splitlines() if re.match(rf"[\s|]*{re.escape(name)}\b", line)]
+    return next(row for row in rows if len(re.findall(r"\d+", row)) >= least)
+
+
+def test_all_outputs_print_these_figures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    described = manifest.read(run)
+    found = figures_of_run(run, described)
+    inspect.main([str(run), "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(json.dumps(found)), "JSON"
+    inspect.main([str(run)])
+    terminal = capsys.readouterr().out
+    page = plain(report.write(run, run / "page.html").read_text("utf-8"))
+    card = (prepare(run, Hub("me/x"), PushChecks(force=True)) / "README.md").read_text("utf-8")
+    live = LiveReport(run)
+    live_page = plain("".join(live.state()[part] for part in ("facts", "summary", "details")))  # type: ignore[literal-required]
+    end = headline(found, described, run)
+    texts = {"headline": end, "inspect": terminal, "card": card}
+    splits = {**found["by_split"], **({"all": found} if len(found["by_split"]) > 1 else {})}
+    for split, part in splits.items():
+        if part["k"] is None:
+            continue
+        shown = [percent(part[name]) for name in ("rate", "best_of_n", "picked") if part[name] is not None]
+        for name, text in texts.items():
+            row = row_of(text, split)
+            assert all(one in row for one in shown), (name, row, shown)
+            assert re.search(rf"\b{part['queries']:,}\b", row), name
+        for name, text in {"HTML": page, "live": live_page}.items() if split != "all" else ():
+            row = row_of(text, split)
+            assert all(one in row for one in shown[:2]), (name, row, shown)
+            numbers = [f"{part['outcomes'].get(outcome, 0):,}" for outcome in ("pass", "fail", "abstain", "error")]
+            assert row.split()[-4:] == numbers, name
+    for name, text in {"HTML": page, "live": live_page}.items():
+        for label, value in (("pass@1", found["rate"]), (f"pass@{found['k']}", found["best_of_n"])):
+            assert re.search(rf"{label} {re.escape(percent(value))}", text), (name, label)
+        assert f"verified answers {found['outcomes']['pass']:,} of {found['records']:,} candidates" in text, name
+        assert found["pairs"]
+        assert f"pairs {found['pairs']['total']:,} " in text, name
+    for problem in found["problems"]:
+        for name, text in {**texts, "HTML": page, "live": live_page}.items():
+            assert plain(problem["fact"])[:60] in " ".join(text.split()).replace("\\|", "|"), name
+    total, records = f"{found['queries']:,} queries", f"{found['records']:,}"
+    for text in (end, terminal):
+        assert f"{total}, {records} candidates" in text
+    assert f"{records} answers" in card
+
+
+def test_compare_analyze_and_loop_have_these_figures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = figures_of_run(run)
+    compared = json.loads(compare_runs(parse(COMPARE, [str(run), str(run), "--json"])))[str(run)]
+    differences = {one["name"]: one for one in compared["differences"]}
+    for name, value in (("pass@1", "rate"), (f"pass@{found['k']}", "best_of_n"), ("first candidate", "first")):
+        assert close(differences[name]["before"], found[value])  # type: ignore[literal-required]
+    assert differences["pass@1"]["queries"] == found["pass_at"][0]["queries"]
+    decided = {split: one for split, one in found["by_split"].items() if one["k"]}
+    assert {one["split"]: one["before"] for one in compared["splits"]} == pytest.approx(
+        {split: one["rate"] for split, one in decided.items()}
+    )
+    analyze.main([str(run), "--json"])
+    analysis = json.loads(capsys.readouterr().out)
+    curves = analysis["curves"]
+    assert curves["k"] == [point["k"] for point in found["pass_at"]]
+    assert curves["queries"] == found["pass_at"][0]["queries"]
+    for place, point in enumerate(found["pass_at"]):
+        line = curves["lines"]["pass_at_k"]
+        assert (line["mean"][place], line["low"][place], line["high"][place]) == pytest.approx(
+            (point["mean"], point["low"], point["high"])
+        )
+    if best := curves["lines"].get("best_by_reward"):
+        assert best["mean"] == pytest.approx([point["mean"] for point in found["best_of"]])
+    passes = loop.passes(run).values()
+    assert mean([Fraction(right, size) for _, right, size in passes]) == pytest.approx(found["rate"])
+
+
+def test_manifest_and_figures_have_one_cost(run: Path) -> None:
+    cost = manifest.read(run).get("cost")
+    if cost:
+        assert figures_of_run(run)["cost"]["usd"] in (None, pytest.approx(cost["usd"]))
