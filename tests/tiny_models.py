@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
-
-from bestofn.builders.local_model.decoding import RunningBatch
+from typing import Any, Self
 
 TEMPLATE = (
     "{{ bos_token }}{% if tools %}<|im_start|>tools\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
@@ -84,21 +80,25 @@ def save_language_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
 
 
 class WatchedSteps:
-    """Stores the number of rows of each decoding step in ``sizes``, for all running batches.
+    """Stores in ``sizes`` how many rows each step of ``network`` computes, inside the ``with`` block.
 
     After the first ``after`` steps, a step with more than ``most`` rows raises ``OutOfMemoryError``.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, most: int = 999, after: int = 0) -> None:
+    def __init__(self, network: Any, most: int = 999, after: int = 0) -> None:
         self.most, self.sizes = most, list[int]()
-        advance = RunningBatch._advance
+        self._network, self._after = network, after
 
-        def watched(batch: RunningBatch[Any]) -> None:
-            self.sizes.append(len(batch.rows))
-            if len(batch.rows) > self.most and len(self.sizes) > after:
-                import torch
+    def __enter__(self) -> Self:
+        self._hook = self._network.register_forward_pre_hook(self._watch, with_kwargs=True)
+        return self
 
-                raise torch.OutOfMemoryError("too little memory, as scripted")
-            advance(batch)
+    def __exit__(self, *exc: object) -> None:
+        self._hook.remove()
 
-        monkeypatch.setattr(RunningBatch, "_advance", watched)
+    def _watch(self, network: Any, arguments: Any, options: Any) -> None:
+        import torch
+
+        self.sizes.append(len(options["input_ids"]))
+        if self.sizes[-1] > self.most and len(self.sizes) > self._after:
+            raise torch.OutOfMemoryError("too little memory, as scripted")

@@ -1,6 +1,6 @@
 """Loads a causal language model, encodes prompts, and converts sampled tokens to answers with log-probabilities.
 
-``scheduler`` samples the tokens. The functions are synchronous; ``provider.LocalTransformers`` calls them in a thread.
+``generation`` samples the tokens. The functions are synchronous; ``provider.LocalTransformers`` calls them in a thread.
 torch and transformers are imported only when they are needed.
 """
 
@@ -11,49 +11,77 @@ import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bestofn.builders.errors import ConfigError, RequestError, require
 from bestofn.builders.formats import harmony, harmony_prompt
 from bestofn.builders.local_model.chat_template import template_message, template_tool
-from bestofn.builders.local_model.decoding import Network, SequenceState, logits_alone
-from bestofn.builders.local_model.seeded_sampling import TokenSampler, rounded_logprob
-from bestofn.builders.local_model.token_rules import RuleSettings, Vocabulary
+from bestofn.builders.local_model.grammar import RuleSettings, token_vocabulary
 from bestofn.builders.pocket.model_files import base_model, check_model_folder
 from bestofn.builders.pocket.policy import model_path
 from bestofn.builders.records import Message, StopReason, Tool, content_text
 
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+
 _FIXED_DATE = "{%- macro strftime_now(form) -%}{{ current_date }}{%- endmacro -%}"
 """Replaces the day of the request in a chat template, for example that of gpt-oss, by ``current_date``."""
 
+Network: TypeAlias = Any
+"""A causal language model of transformers. Transformers has no common type for such models."""
 TopTokens: TypeAlias = tuple[tuple[str, float], ...]
 """The texts and log-probabilities of the most probable tokens at one position, the most probable first."""
 
 
 @dataclass(frozen=True)
+class SamplerSettings:
+    """The settings that all answers of a batch share. ``temperature`` 0 selects the most probable token."""
+
+    temperature: float = 1.0
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+
+
+@dataclass(frozen=True)
 class GenerationRequest:
-    """A request for ``n`` answers to one prompt of token ids. Answer ``i`` is sampled with the seed ``seed + i``."""
+    """A request for ``n`` answers to one prompt of token ids.
+
+    With a ``seed``, the same requests in the same batch get the same answers.
+    """
 
     prompt: tuple[int, ...]
     n: int = 1
     seed: int | None = None
     max_tokens: int = 256
     stop: tuple[str, ...] = ()
-    sampler: TokenSampler = TokenSampler()
+    sampler: SamplerSettings = SamplerSettings()
     token_logprobs: bool = False
     keep_special: bool = False  # keep special tokens in the text, for callers that parse them, for example Harmony
     rules: RuleSettings = RuleSettings()
     top_logprobs: int = 0  # the most probable tokens that are reported at each position, if ``token_logprobs`` is set
 
 
+@dataclass(eq=False)
+class SampledTokens:
+    """The tokens of one answer, with the end token.
+
+    The log-probabilities are those of the model, in nats: before rules, temperature, top_k, top_p and min_p.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    top: list[Sequence[tuple[int, float]]] = field(default_factory=list)  # the most probable tokens at each position
+    is_complete: bool = False  # the grammar allows no further token
+
+
 @dataclass(frozen=True)
 class GeneratedAnswer:
     """One answer. ``tokens`` is its number of tokens.
 
-    ``logprob`` is the sum of the log-probabilities of all tokens including the end token, in nats, rounded to 0.01. The
-    probabilities are those before temperature, top_k and top_p are applied.
+    ``logprob`` is the sum of the log-probabilities of all tokens including the end token, in nats.
     """
 
     text: str
@@ -99,7 +127,7 @@ class LocalEngine:
         if self.loaded:
             return
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
@@ -121,20 +149,19 @@ class LocalEngine:
             ) from error
         _check_is_language_model(self.model, network.config, loading["missing_keys"])
         self._read_special_tokens()
+        network.generation_config = GenerationConfig()  # the requests decide, not the defaults of the model's files
         self.loaded = True
 
     def _read_special_tokens(self) -> None:
         ends = self.network.generation_config.eos_token_id or self.tokenizer.eos_token_id
         self.ends: list[int] = list(ends) if isinstance(ends, Sequence) else [] if ends is None else [ends]
-        pad = self.tokenizer.pad_token_id
         special = {mark: self.tokenizer.convert_tokens_to_ids(mark) for mark in harmony.MARKS}
         known = self.tokenizer.get_added_vocab()
         self.harmony_ids: dict[str, int] = special if all(mark in known for mark in harmony.MARKS) else {}
         self.ends += [id_ for mark, id_ in self.harmony_ids.items() if mark in harmony.ENDS and id_ not in self.ends]
-        self.pad: int = pad if pad is not None else (self.ends or [0])[0]
         self.context: int = int(getattr(self.network.config, "max_position_embeddings", 0) or 1 << 30)
         self.vocabulary_size: int = self.network.get_output_embeddings().weight.shape[0]  # the number of logits
-        self._vocabulary: Vocabulary | None = None
+        self._vocabulary: LLTokenizer | None = None
 
     def unload(self) -> None:
         """Release the model and its tokenizer."""
@@ -148,10 +175,10 @@ class LocalEngine:
         return bool(self.harmony_ids)
 
     @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens of the model and their bytes, for grammars. The first use computes the vocabulary."""
+    def vocabulary(self) -> LLTokenizer:
+        """The tokens of the model, for grammars. The first use computes the vocabulary."""
         if self._vocabulary is None:
-            self._vocabulary = Vocabulary(self.tokenizer, self.vocabulary_size, self.ends)
+            self._vocabulary = token_vocabulary(self.tokenizer, self.vocabulary_size, self.ends)
         return self._vocabulary
 
     # --- prompts -----------------------------------------------------------------------------------------------------
@@ -222,26 +249,26 @@ class LocalEngine:
         with self._device_turn, _threads(self._threads), torch.inference_mode():
             yield
 
-    def answer(self, row: SequenceState, request: GenerationRequest) -> GeneratedAnswer:
-        """Convert the sampled tokens of ``row`` to the answer to ``request``."""
-        tokens, logprob = row.tokens, row.logprob
+    def answer(self, sampled: SampledTokens, request: GenerationRequest) -> GeneratedAnswer:
+        """Convert the tokens that were sampled for ``request`` to an answer."""
+        tokens, values, top = sampled.tokens, sampled.logprobs, sampled.top
         end = len(tokens) - 1 if tokens and tokens[-1] in self.ends else None
         text = self.tokenizer.decode(tokens[:end], skip_special_tokens=not request.keep_special)
         cut = min((text.index(stop) for stop in request.stop if stop in text), default=None)
-        whole = row.rules is not None and row.rules.is_complete(tokens)
-        stop_reason: StopReason = "length" if end is None and cut is None and not whole else "stop"
+        stop_reason: StopReason = "length" if end is None and cut is None and not sampled.is_complete else "stop"
         if cut is not None:
             text = text[:cut]
-            tokens = tokens[: self._tokens_up_to(tokens, cut)]
-        token_logprobs: tuple[float, ...] = ()
-        top: tuple[TopTokens, ...] = ()
-        if request.token_logprobs or cut is not None:
-            token_logprobs, top = self.logprobs_of(row.prompt, tokens, request.top_logprobs)
-            logprob = sum(token_logprobs)
-        logprob = rounded_logprob(logprob, lambda: sum(self.logprobs_of(row.prompt, tokens)[0]))
+            count = self._tokens_up_to(tokens, cut)
+            tokens, values, top = tokens[:count], values[:count], top[:count]
+        logprob = round(sum(values), 4)
         if not request.token_logprobs:
             return GeneratedAnswer(text, len(tokens), stop_reason, logprob)
-        return GeneratedAnswer(text, len(tokens), stop_reason, logprob, token_logprobs, self.texts(tokens), top)
+        rounded = tuple(round(value, 4) for value in values)
+        tops = tuple(self._top_texts(entries) for entries in top) if request.top_logprobs else ()
+        return GeneratedAnswer(text, len(tokens), stop_reason, logprob, rounded, self.texts(tokens), tops)
+
+    def _top_texts(self, entries: Sequence[tuple[int, float]]) -> TopTokens:
+        return tuple((self.tokenizer.decode([token]), round(value, 4)) for token, value in entries)
 
     def texts(self, tokens: Sequence[int]) -> tuple[str, ...]:
         """Return the text of each token."""
@@ -262,19 +289,20 @@ class LocalEngine:
     ) -> tuple[tuple[float, ...], tuple[TopTokens, ...]]:
         """Return the log-probability of each token in nats, and the ``most`` most probable tokens at each position.
 
-        The logits are computed for this answer alone, not in a batch. The prompt must not be empty.
+        The prompt must not be empty.
         """
         import torch
 
         if not tokens:
             return (), ()
         with torch.inference_mode():
-            logits = logits_alone(self.network, [*prompt, *tokens])[len(prompt) - 1 : -1].cpu()
+            ids = torch.tensor([[*prompt, *tokens]], device=self.network.device)
+            logits = self.network(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float().cpu()
             logprobs = torch.log_softmax(logits, dim=-1)
             chosen = logprobs.gather(1, torch.tensor(list(tokens))[:, None])[:, 0]
             best = logprobs.topk(min(most, logprobs.shape[-1]))
         top = tuple(
-            tuple(zip(self.texts(ids), (round(value, 4) for value in values), strict=True))
+            self._top_texts(list(zip(ids, values, strict=True)))
             for ids, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
         )
         return tuple(round(value, 4) for value in chosen.tolist()), top if most else ()
@@ -312,15 +340,3 @@ def _device_lock(device: str) -> AbstractContextManager[object]:
     from filelock import FileLock
 
     return FileLock(Path(tempfile.gettempdir()) / f"bestofn-{os.getuid()}-{device.replace(':', '-')}.lock")
-
-
-class StopStrings:
-    """A function that returns whether the text of an answer's last tokens contains a stop string."""
-
-    def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
-        self._stop, self._tokenizer = tuple(stop), tokenizer
-        self._reach = max(len(text.encode()) for text in stop) + 8  # in tokens: each has at least one byte
-
-    def __call__(self, tokens: Sequence[int]) -> bool:
-        text = self._tokenizer.decode(tokens[-self._reach :], skip_special_tokens=True)
-        return any(stop in text for stop in self._stop)

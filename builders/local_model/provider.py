@@ -7,21 +7,18 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.errors import RequestError, ServiceError
-from bestofn.builders.formats.byte_grammar import Either, Node
 from bestofn.builders.formats.inline_thinking import AnswerParts, answer_parts
-from bestofn.builders.formats.schema_grammar import UnknownType, call_grammar, schema_grammar
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine
-from bestofn.builders.local_model.scheduler import Job, Scheduler, as_service_error
-from bestofn.builders.local_model.seeded_sampling import TokenSampler
-from bestofn.builders.local_model.token_rules import RuleSettings, TokenGrammar
+from bestofn.builders.local_model.batches import Batches, Job
+from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine, SamplerSettings
+from bestofn.builders.local_model.grammar import RuleSettings, compiled, grammar_of
 from bestofn.builders.pocket.model_files import model_digest
 from bestofn.builders.protocols import LocalWeights
 from bestofn.builders.providers.in_process import InProcessProvider
@@ -29,7 +26,13 @@ from bestofn.builders.records import Completion, JsonObject, Message, Request, S
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.samples import shared_usage
 
-OPTIONS = ("top_k", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty", "continue_final_message")
+if TYPE_CHECKING:
+    from llguidance import LLMatcher
+
+OPTIONS = (
+    *("top_k", "min_p", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
+    "continue_final_message",
+)
 """The keys of ``sampling.extra`` that are used. ``logit_bias`` has token ids as keys."""
 KEPT_GRAMMARS = 32
 _CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
@@ -40,16 +43,15 @@ TURN_PAUSE_S = 0.1  # seconds between two turns on a shared device, so that anot
 class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
-    - Answers join and leave the running batch between two tokens; the batch has up to ``max_rows`` answers. If memory
-      runs out, half of the answers continue at once, and the other half continues later.
-    - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
-      (``local_model.seeded_sampling``).
+    - Requests that wait at the same time and have the same temperature, ``top_p``, ``top_k`` and ``min_p`` are sampled
+      in one batch of at most ``max_rows`` answers. If memory runs out, the batches become smaller.
+    - One random stream samples a whole batch, so an answer can change with the other requests of its batch.
     - ``max_answer_tokens`` limits the tokens of each answer, in addition to ``sampling.max_tokens``.
     - ``template`` holds additional variables for the chat template. ``current_date`` fixes the date in prompts of
       Harmony models (gpt-oss); without it, their template writes the day of the request.
     - ``shared_device``: only one process of this user computes on the device at a time.
     - ``sampling.extra`` may have the keys in ``OPTIONS``; other keys are ignored.
-    - A JSON Schema, or the tool choice ``required``, restricts the tokens of the answer (``local_model.token_rules``).
+    - A JSON Schema, or the tool choice ``required``, restricts the tokens of the answer (``local_model.grammar``).
     """
 
     name = "transformers"
@@ -75,14 +77,14 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
         self.model = model
         self.limits = limits
         self.engine = LocalEngine(model, device=device, dtype=dtype, threads=threads, shared=shared_device)
-        self.scheduler = Scheduler(self.engine, max_rows)
+        self._batches = Batches(self.engine, max_rows)
         self._dtype, self._device = dtype, device
         self._max_answer_tokens = max_answer_tokens
         self._template = dict(template or {})
         self._jobs: set[Job] = set()  # copied before a loop, because other threads may change it
         self._arrived = asyncio.Event()
         self._identity = ""
-        self._grammars: dict[str, TokenGrammar] = {}
+        self._grammars: dict[str, LLMatcher] = {}
 
     @property
     def identity(self) -> str:
@@ -174,7 +176,7 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
         penalties = ("frequency_penalty", "presence_penalty")
         return {"logit_bias": bias, **{name: sampling.extra.get(name) or 0.0 for name in penalties}}
 
-    def _grammar(self, request: Request) -> TokenGrammar | None:
+    def _grammar(self, request: Request) -> LLMatcher | None:
         """Return the grammar for a JSON Schema or a required tool call; None if the answer may have any form."""
         tools = request.tools if request.tool_choice != "none" else ()
         required = request.tool_choice == "required" and bool(tools)
@@ -184,9 +186,8 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
         if key not in self._grammars:
             if len(self._grammars) >= KEPT_GRAMMARS:
                 self._grammars.pop(next(iter(self._grammars)))
-            forms = [_call_grammar(tools)] if tools else []
-            forms += [_checked_grammar(request.schema)] if request.schema is not None and not required else []
-            self._grammars[key] = TokenGrammar(Either(tuple(forms)), self.engine.vocabulary)
+            grammar = grammar_of(None if required else request.schema, tools)
+            self._grammars[key] = compiled(grammar, self.engine.vocabulary)
         return self._grammars[key]
 
     async def generate(self, request: GenerationRequest) -> list[GeneratedAnswer]:
@@ -199,7 +200,7 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
     async def _generate(self, request: GenerationRequest) -> tuple[list[GeneratedAnswer], float]:
         """Generate the answers to ``request``. Return the answers and the seconds that their computation took."""
         await self.opened()
-        job = self.scheduler.submit(request)
+        job = self._batches.submit(request)
         self._jobs.add(job)
         self._arrived.set()
         try:
@@ -208,20 +209,14 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
             self._jobs.discard(job)
 
     async def _work(self) -> None:
-        """Compute the answers of all requests. A request that arrives later joins the running batch."""
+        """Compute the answers of all requests, one batch after the other."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             await asyncio.sleep(GATHER_S)
-            while not self.scheduler.is_idle:
-                try:
-                    turn_is_over = await asyncio.to_thread(self.scheduler.run)
-                except Exception as error:  # each caller raises the error
-                    self.scheduler.clear()
-                    for job in list(self._jobs):
-                        job.fail(as_service_error(error, self.model))
-                else:
-                    await asyncio.sleep(TURN_PAUSE_S if turn_is_over else 0)
+            while rows := self._batches.next_batch():
+                self._batches.wait_again(await asyncio.to_thread(self._batches.compute, rows))
+                await asyncio.sleep(TURN_PAUSE_S if self.engine.shared else 0)
 
     # --- completions -------------------------------------------------------------------------------------------------
 
@@ -266,30 +261,14 @@ def _message(request: Request, parts: AnswerParts, name: str) -> Message:
     return {"role": "assistant", "content": text, "tool_calls": calls}
 
 
-def _checked_grammar(schema: JsonObject) -> Node:
-    try:
-        return schema_grammar(schema)
-    except ValueError as error:
-        raise RequestError(
-            f"{error}. Change the schema. Or leave it out, and check the answers after they are sampled.", status=400
-        ) from error
-
-
-def _call_grammar(tools: Sequence[JsonObject]) -> Node:
-    try:
-        return call_grammar(tools)
-    except UnknownType as error:
-        raise RequestError(
-            f"the schema of a tool's parameters is not valid: {error}. Correct it.", status=400
-        ) from error
-
-
 def sampling_options(sampling: Sampling) -> dict[str, Any]:
     """Return the fields of ``GenerationRequest`` that ``sampling`` determines: stop strings, sampler, top_logprobs."""
     temperature = 1.0 if sampling.temperature is None else sampling.temperature
     return {
         "stop": sampling.stop,
-        "sampler": TokenSampler(temperature, sampling.top_p, sampling.extra.get("top_k")),
+        "sampler": SamplerSettings(
+            temperature, sampling.top_p, sampling.extra.get("top_k") or None, sampling.extra.get("min_p") or None
+        ),
         "top_logprobs": sampling.extra.get("top_logprobs") or 0,
     }
 

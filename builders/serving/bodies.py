@@ -29,7 +29,6 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "best_of": (1,),
     "include": ([],),
     "modalities": (["text"],),
-    "min_p": (0,),
     "min_tokens": (0,),
     "ignore_eos": (False,),
     "repetition_penalty": (1,),
@@ -85,6 +84,7 @@ class Body(StrictBody):
     temperature: float | None = Field(None, ge=0.0, le=10.0)
     top_p: float | None = Field(None, gt=0.0, le=1.0)
     top_k: int | None = Field(None, ge=0)
+    min_p: float | None = Field(None, ge=0.0, le=1.0)
     seed: int | None = None
     stop: str | list[str] | None = None
     stream: bool | None = False
@@ -119,6 +119,7 @@ class Body(StrictBody):
         """Return the sampling settings. The seed is random if the request has none."""
         extra: dict[str, object] = {
             "top_k": self.top_k,
+            "min_p": self.min_p,
             "logit_bias": self.logit_bias,
             "frequency_penalty": self.frequency_penalty,
             "presence_penalty": self.presence_penalty,

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 from bestofn.builders.errors import RequestError
 from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, TopTokens
+from bestofn.builders.local_model.grammar import RuleSettings
 from bestofn.builders.local_model.provider import LocalTransformers, sampling_options
-from bestofn.builders.local_model.token_rules import RuleSettings
 from bestofn.builders.records import JsonObject, Usage
 from bestofn.builders.serving.bodies import CompletionBody
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +12,10 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
-from bestofn.builders.local_model import scheduler as scheduler_module
-from bestofn.builders.local_model.decoding import RunningBatch
-from bestofn.builders.local_model.engine import GenerationRequest, LocalEngine
+from bestofn.builders.local_model.batches import Batches, Job
+from bestofn.builders.local_model.engine import GenerationRequest, LocalEngine, SamplerSettings
+from bestofn.builders.local_model.grammar import RuleSettings
 from bestofn.builders.local_model.provider import LocalTransformers
-from bestofn.builders.local_model.scheduler import Job, Scheduler
-from bestofn.builders.local_model.seeded_sampling import LOGPROB_STEP, TokenSampler, random_numbers, rounded_logprob
-from bestofn.builders.local_model.token_rules import RuleSettings
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.records import Completion, Request, Sampling
 from bestofn.builders.sampling.provider import Provider
@@ -48,16 +44,6 @@ def sampled(requests: Sequence[Request], n: int, **settings: Any) -> list[list[C
     return asyncio.run(all_of_them())
 
 
-def facts(completions: Sequence[Completion]) -> list[Any]:
-    """Return the fields that do not depend on the batch: no times, and no log-probabilities (see ``logprobs``)."""
-    return [(dict(one.message), one.stop_reason, one.usage) for one in completions]
-
-
-def logprobs(completions: Sequence[Completion]) -> Any:
-    """Return the log-probabilities, to be compared with a tolerance: rounding depends on batch and processor."""
-    return pytest.approx([one.logprob for one in completions], abs=1.01 * LOGPROB_STEP)
-
-
 def test_its_identity_contains_the_weights() -> None:
     provider = LocalTransformers(model="pocket")
     assert isinstance(provider, Provider)
@@ -65,16 +51,22 @@ def test_its_identity_contains_the_weights() -> None:
     assert provider.identity != LocalTransformers(model="pocket", max_answer_tokens=9).identity
 
 
-def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
-    requests = [Request(query.messages, query.tools, Sampling(seed=5)) for query in QUERIES]
-    order = list(range(len(requests)))
-    random.Random(0).shuffle(order)
-    first = sampled(requests, 4)
-    shuffled = sampled([requests[place] for place in order], 4, max_rows=7)
-    again = dict(zip(order, shuffled, strict=True))
-    assert [facts(one) for one in first] == [facts(again[place]) for place in range(len(requests))]
-    for place, one in enumerate(first):
-        assert [answer.logprob for answer in again[place]] == logprobs(one)
+def test_a_seed_gives_the_same_answers_in_the_same_batch(engine: LocalEngine) -> None:
+    def texts(seed: int) -> list[list[str]]:
+        asks = [GenerationRequest(engine.encode(one.messages), 4, seed=seed, max_tokens=20) for one in QUERIES[:4]]
+        return [[one.text for one in job.answers.result(0)] for job in generated(engine, asks)]
+
+    assert texts(5) == texts(5) != texts(6)
+
+
+def test_the_random_numbers_of_the_caller_do_not_change() -> None:
+    import torch
+
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    sampled([request()], 2, max_answer_tokens=4)
+    assert torch.rand(1) == expected
 
 
 def test_requests_share_the_time_of_their_batches() -> None:
@@ -84,14 +76,6 @@ def test_requests_share_the_time_of_their_batches() -> None:
     elapsed = time.perf_counter() - started
     assert all(len({one.seconds for one in of_request}) == 1 for of_request in completions)
     assert 0 < sum(of_request[0].seconds for of_request in completions) <= elapsed
-
-
-def test_a_later_sample_is_the_same_alone() -> None:
-    """Sample i of a request with the seed s equals the only sample of a request with the seed s + i."""
-    (four,) = sampled([request(seed=10)], 4)
-    (third,) = sampled([request(seed=12)], 1)
-    assert facts(third)[0][0] == facts(four)[2][0]
-    assert [third[0].logprob] == logprobs(four[2:3])
 
 
 def test_samples_differ_and_greedy_ones_do_not() -> None:
@@ -157,118 +141,97 @@ def test_refuses_a_prompt_that_does_not_fit_and_continues() -> None:
     assert len(short) == 1
 
 
+def run(batches: Batches) -> list[int]:
+    """Compute all batches, and return their sizes."""
+    sizes = []
+    while rows := batches.next_batch():
+        sizes.append(len(rows))
+        batches.wait_again(batches.compute(rows))
+    return sizes
+
+
 def generated(engine: LocalEngine, requests: Sequence[GenerationRequest], max_rows: int = 128) -> list[Job]:
     """Compute the answers to all requests, and return their jobs."""
-    scheduler = Scheduler(engine, max_rows)
-    jobs = [scheduler.submit(one) for one in requests]
-    scheduler.run()
+    batches = Batches(engine, max_rows)
+    jobs = [batches.submit(one) for one in requests]
+    run(batches)
     return jobs
-
-
-def texts(job: Job) -> list[tuple[str, int]]:
-    return [(one.text, one.tokens) for one in job.answers.result(0)]
 
 
 def prompt_of(engine: LocalEngine, text: str = "What is 12 + 13?") -> tuple[int, ...]:
     return engine.encode([{"role": "user", "content": text}])
 
 
-def test_fewer_answers_share_a_batch_when_memory_runs_out(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    asks = [GenerationRequest(prompt_of(engine), 9, seed=3, max_tokens=20)]
-    asks += [GenerationRequest(prompt_of(engine, "Hello"), 2, seed=3, max_tokens=15)]
-    wanted = [texts(job) for job in generated(engine, asks)]
-    memory = WatchedSteps(monkeypatch, most=2, after=4)
-    assert [texts(job) for job in generated(engine, asks)] == wanted
-    assert memory.sizes[0] == 11
-    assert max(memory.sizes[8:]) <= 4
-    memory.most = 0
-    (failed,) = generated(engine, [GenerationRequest(prompt_of(engine), 3, max_tokens=9)])
+def endless(engine: LocalEngine, n: int, text: str = "What is 12 + 13?", **settings: Any) -> GenerationRequest:
+    """Return a request whose answers do not end before ``max_tokens``."""
+    rules = RuleSettings(logit_bias=dict.fromkeys(engine.ends, -100.0))
+    return GenerationRequest(prompt_of(engine, text), n, **({"max_tokens": 12, "seed": 1, "rules": rules} | settings))
+
+
+def test_fewer_answers_share_a_batch_when_memory_runs_out(engine: LocalEngine) -> None:
+    batches = Batches(engine, 128)
+    jobs = [batches.submit(endless(engine, 9)), batches.submit(endless(engine, 2, "Hello"))]
+    with WatchedSteps(engine.network, most=4, after=4) as memory:
+        assert run(batches)[0] == 11
+        assert max(memory.sizes[8:]) <= 4
+        assert [len(job.answers.result(0)) for job in jobs] == [9, 2]
+        assert {one.tokens for job in jobs for one in job.answers.result(0)} == {12}
+        memory.most = 0
+        (failed,) = generated(engine, [endless(engine, 3)])
     with pytest.raises(ServiceError, match="out of memory for one answer") as caught:
         failed.answers.result(0)
     assert caught.value.cause == "oom"
 
 
-def test_batches_grow_again_after_memory_ran_out(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    scheduler = Scheduler(engine, 128)
-    scheduler.limit.shrink(2)
-    steps = WatchedSteps(monkeypatch)
-    job = scheduler.submit(GenerationRequest(prompt_of(engine), 64, seed=3, max_tokens=2))
-    scheduler.run()
-    assert len(job.answers.result(0)) == 64
-    assert max(steps.sizes) >= 16
+def test_after_memory_ran_out_short_answers_still_share_large_batches(engine: LocalEngine) -> None:
+    batches = Batches(engine, 128)
+    batches.submit(endless(engine, 8, max_tokens=20))
+    with WatchedSteps(engine.network, most=4):
+        run(batches)
+    batches.submit(endless(engine, 8, max_tokens=2))
+    assert run(batches) == [8]
 
 
-def test_an_error_reaches_the_callers_of_its_batch_and_no_others(
-    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = RunningBatch._advance
-    calls: list[int] = []
+def test_an_error_reaches_the_callers_of_its_batch_and_no_others(engine: LocalEngine) -> None:
+    def broken(*_: Any) -> None:
+        hook.remove()
+        raise ZeroDivisionError
 
-    def broken(batch: RunningBatch[Any]) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            raise ZeroDivisionError
-        whole(batch)
-
-    monkeypatch.setattr(RunningBatch, "_advance", broken)
-    asks = [GenerationRequest(prompt_of(engine, text), 2, seed=1, max_tokens=4) for text in ("One?", "Two?")]
-    failed, answered = generated(engine, asks, max_rows=2)
+    hook = engine.network.register_forward_pre_hook(broken)
+    failed, answered = generated(engine, [endless(engine, 2, "One?"), endless(engine, 2, "Two?")], max_rows=2)
     with pytest.raises(ServiceError, match="ZeroDivisionError"):
         failed.answers.result(0)
     assert len(answered.answers.result(0)) == 2
 
 
-def test_a_cancelled_request_leaves_the_batch(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    scheduler = Scheduler(engine, 8)
-    bias = RuleSettings(logit_bias=dict.fromkeys(engine.ends, -100.0))
-    asks = [GenerationRequest(prompt_of(engine), 2, seed=1, max_tokens=40, rules=bias) for _ in range(2)]
-    gone, kept = (scheduler.submit(ask) for ask in asks)
-    steps = WatchedSteps(monkeypatch)
-    whole = scheduler._step
+def test_a_cancelled_request_leaves_the_batch(engine: LocalEngine) -> None:
+    batches = Batches(engine, 8)
+    gone, kept = (batches.submit(endless(engine, 2, max_tokens=40)) for _ in range(2))
 
-    def step() -> None:
-        if len(steps.sizes) == 5:
+    def cancel(*_: Any) -> None:
+        if len(steps.sizes) == 6:  # the prompt and five tokens
             gone.answers.cancel()
-        whole()
 
-    monkeypatch.setattr(scheduler, "_step", step)
-    scheduler.run()
+    with WatchedSteps(engine.network) as steps:
+        hook = engine.network.register_forward_hook(cancel)
+        run(batches)
+        hook.remove()
     assert {one.tokens for one in kept.answers.result(0)} == {40}
-    assert steps.sizes == [4] * 5 + [2] * 34
+    assert steps.sizes[5:8] == [4, 2, 2]
 
 
-def test_a_request_joins_the_running_batch(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request with another length, temperature and stop string joins a running batch, and no answer changes."""
-    long = GenerationRequest(prompt_of(engine), 2, seed=1, max_tokens=60)
-    late = GenerationRequest(
-        prompt_of(engine, "Hello"), 2, seed=5, max_tokens=7, sampler=TokenSampler(0.5), stop=("q",)
-    )
-    alone = [texts(generated(engine, [ask])[0]) for ask in (long, late)]
-    scheduler, jobs = Scheduler(engine, 8), list[Job]()
-    steps = WatchedSteps(monkeypatch)
-    whole = scheduler._step
-
-    def step() -> None:
-        if len(steps.sizes) == 3 and len(jobs) == 1:
-            jobs.append(scheduler.submit(late))
-        whole()
-
-    monkeypatch.setattr(scheduler, "_step", step)
-    jobs.append(scheduler.submit(long))
-    scheduler.run()
-    assert steps.sizes[:6] == [2, 2, 2, 2, 4, 4]
-    assert [texts(job) for job in jobs] == alone
-
-
-def test_processes_take_turns_on_a_shared_device(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler_module, "TURN_STEPS", 3)
-    monkeypatch.setattr(engine, "shared", True)
-    scheduler = Scheduler(engine, 1)
-    jobs = [scheduler.submit(GenerationRequest(prompt_of(engine), 1, seed=1, max_tokens=2)) for _ in range(3)]
-    assert scheduler.run()
-    assert [job.answers.done() for job in jobs] == [True, True, False]
-    assert not scheduler.run()
-    assert jobs[2].answers.done()
+def test_requests_with_equal_sampling_share_a_batch(engine: LocalEngine) -> None:
+    """A batch has requests with other stop strings, lengths and rules, but with one temperature."""
+    batches = Batches(engine, 8)
+    cold = SamplerSettings(0.5)
+    first = batches.submit(endless(engine, 2, max_tokens=9))
+    other = batches.submit(endless(engine, 2, "Hello", sampler=cold))
+    joins = batches.submit(GenerationRequest(prompt_of(engine, "Hello"), 3, seed=5, max_tokens=7, stop=("q",)))
+    late = batches.submit(endless(engine, 4))
+    assert run(batches) == [8, 2, 1]
+    assert [len(job.answers.result(0)) for job in (first, other, joins, late)] == [2, 2, 3, 4]
+    assert {one.tokens for one in first.answers.result(0)} == {9}
+    assert all(one.tokens <= 7 for one in joins.answers.result(0))
 
 
 def test_other_errors_reach_the_caller_and_the_provider_continues(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,22 +256,15 @@ def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
 # --- sampling by itself ----------------------------------------------------------------------------------------------
 
 
-def test_random_numbers_depend_on_seed_and_prompt_alone() -> None:
-    def numbers(seed: int, prompt: tuple[int, ...]) -> list[float]:
-        return random_numbers(seed, prompt).random(5).tolist()
-
-    assert numbers(1, (1, 2)) == [random.random() for random in [random_numbers(1, (1, 2))] for _ in range(5)]
-    assert len({*numbers(1, (1, 2)), *numbers(2, (1, 2)), *numbers(1, (1, 3))}) == 15
-
-
-def test_truncation_keeps_the_most_probable() -> None:
+def test_truncation_keeps_the_most_probable(engine: LocalEngine) -> None:
     import torch
 
-    logits = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
-    nucleus = TokenSampler(top_p=0.7).probabilities(logits)
-    assert nucleus[0].tolist() == pytest.approx([0.625, 0.375, 0, 0])
-    assert TokenSampler(top_k=1).probabilities(logits)[0].tolist() == pytest.approx([1, 0, 0, 0])
-    assert TokenSampler(temperature=0.5).probabilities(logits)[0, 0].item() == pytest.approx(0.25 / 0.365)
+    prompt = prompt_of(engine, "What is 47 + 38?")
+    with torch.no_grad():
+        best = int(engine.network(torch.tensor([prompt])).logits[0, -1].argmax())
+    for sampler in (SamplerSettings(3.0, top_k=1), SamplerSettings(3.0, top_p=1e-6), SamplerSettings(3.0, min_p=1.0)):
+        (job,) = generated(engine, [GenerationRequest(prompt, 20, seed=0, max_tokens=1, sampler=sampler)])
+        assert {one.text for one in job.answers.result(0)} == {engine.tokenizer.decode([best])}
 
 
 def test_frequencies_are_those_of_the_model(engine: LocalEngine) -> None:
@@ -323,12 +279,6 @@ def test_frequencies_are_those_of_the_model(engine: LocalEngine) -> None:
     found = sum(one.text == engine.tokenizer.decode([likely]) for one in job.answers.result(0)) / 2_000
     share = shares[likely].item()
     assert abs(found - share) <= 4 * (share * (1 - share) / 2_000) ** 0.5 + 1e-9
-
-
-def test_near_a_border_the_row_alone_decides() -> None:
-    assert rounded_logprob(-1.2301, lambda: pytest.fail("not needed")) == -1.23
-    assert rounded_logprob(-1.2350001, lambda: -1.2349) == -1.23
-    assert rounded_logprob(-1.2349999, lambda: -1.2351) == -1.24
 
 
 # --- what is shipped -------------------------------------------------------------------------------------------------

@@ -169,20 +169,20 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {
             "response_format": {
                 "type": "json_schema",
-                "json_schema": {"name": "a", "schema": {"type": "string", "pattern": "a"}},
+                "json_schema": {"name": "a", "schema": {"not": {"type": "string"}}},
             }
         },
-        "pattern",
+        r'Unimplemented keys: \["not"\]',
     ),
     ({"top_logprobs": 3}, "expected logprobs=true"),
     ({"logit_bias": {"5": 101}}, "logit_bias"),
     ({"frequency_penalty": 3}, "frequency_penalty"),
-    ({"extra_body": {"min_p": 0.1}}, "does not support min_p=0.1"),
+    ({"extra_body": {"min_tokens": 3}}, "does not support min_tokens=3"),
     ({"reasoning_effort": "high"}, "has no reasoning effort; remove this field"),
     ({"reasoning_effort": "huge"}, "reasoning_effort"),
     (
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": STR}}], "tool_choice": "required"},
-        "parameters is not valid: the JSON Schema has the type 'str'; expected one of object",
+        "Invalid type: str",
     ),
     ({"modalities": ["text", "audio"]}, "does not support modalities"),
     ({"messages": [{"role": "robot", "content": "Hi"}]}, "role is 'robot'"),
@@ -316,14 +316,14 @@ def until(condition: Callable[[], bool]) -> None:
     assert condition()
 
 
-def test_a_disconnected_request_is_not_computed_further(served: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disconnected_request_is_not_computed_further(served: Running) -> None:
     """If a client disconnects, the computation of its answer ends, and the next request is answered at once."""
     body = BODY | {"n": 8, "max_tokens": 900, "logit_bias": {"2": -100}}
     with pytest.raises(TimeoutError):
         send(served.url, "/v1/chat/completions", json.dumps(body).encode(), timeout=0.3)
     until(lambda: served.provider.unanswered == 0)
-    steps = WatchedSteps(monkeypatch)
-    assert chat(served.client(), max_tokens=3).choices
+    with WatchedSteps(served.provider.engine.network) as steps:
+        assert chat(served.client(), max_tokens=3).choices
     assert sum(steps.sizes) < 900
     until(lambda: any(line["status"] == 499 for line in served.lines()))
 
@@ -339,7 +339,7 @@ def test_many_disconnects_leave_no_sequence_running(served: Running) -> None:
         list(pool.map(leave, range(40)))
     assert chat(served.client(), max_tokens=3).choices
     until(lambda: served.provider.unanswered == 0)
-    until(lambda: served.provider.scheduler.is_idle and served.most_at_once[0] == 0)
+    until(lambda: served.most_at_once[0] == 0)
 
 
 def test_open_requests_end_when_the_server_stops(served: Running) -> None:
