@@ -15,8 +15,8 @@ from torch import Tensor
 from transformers import DynamicCache, GenerationConfig, LogitsProcessor, StoppingCriteria
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from bestofn.builders.local_model.batches import Row
 from bestofn.builders.local_model.engine import Network, SamplerSettings
+from bestofn.builders.local_model.rows import Row
 
 SELECTABLE = (DynamicLayer, DynamicSlidingWindowLayer)  # not subclasses, which add the states of recurrent layers
 

@@ -16,9 +16,10 @@ from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.inline_thinking import AnswerParts, answer_parts
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.local_model.batches import Batches, Job
+from bestofn.builders.local_model.batches import Batches
 from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine, SamplerSettings
 from bestofn.builders.local_model.grammar import RuleSettings, compiled, grammar_of
+from bestofn.builders.local_model.rows import Job
 from bestofn.builders.pocket.model_files import model_digest
 from bestofn.builders.protocols import LocalWeights
 from bestofn.builders.providers.in_process import InProcessProvider

@@ -13,10 +13,10 @@ import transformers
 from bestofn.builders.errors import RequestError
 from bestofn.builders.formats.json_schema import problem
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.local_model.batches import Job, Row
 from bestofn.builders.local_model.engine import GenerationRequest, SamplerSettings
 from bestofn.builders.local_model.generation import sample
 from bestofn.builders.local_model.grammar import compiled, grammar_of, token_vocabulary
+from bestofn.builders.local_model.rows import Job, Row
 from tests.tiny_models import WatchedSteps, tokenizer
 
 SMALL = {"vocab_size": 90, "hidden_size": 32, "num_attention_heads": 4, "pad_token_id": 0, "eos_token_id": 1}

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
-from bestofn.builders.local_model.batches import Batches, Job
+from bestofn.builders.local_model.batches import Batches
 from bestofn.builders.local_model.engine import GenerationRequest, LocalEngine, SamplerSettings
 from bestofn.builders.local_model.grammar import RuleSettings
 from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.local_model.rows import Job
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.records import Completion, Request, Sampling
 from bestofn.builders.sampling.provider import Provider
