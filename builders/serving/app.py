@@ -1,8 +1,8 @@
 """The local server: serves a model of this process through OpenAI's API. Used by ``bestofn serve``.
 
-Requests join the running batch (``LocalTransformers``). With ``shared_device``, the processes of this user take turns
-on the device: only one batch runs at a time. A streamed answer is generated completely before its first piece is sent.
-If a client closes its connection, the computation of its answer ends.
+Requests that wait at the same time are computed in one batch (``LocalTransformers``). With ``shared_device``, the
+processes of this user take turns on the device: only one batch runs at a time. A streamed answer is generated
+completely before its first piece is sent. If a client closes its connection, the computation of its answer ends.
 """
 
 from __future__ import annotations
