@@ -183,9 +183,9 @@ def test_what_cannot_be_honoured_is_refused_by_name(vocabulary: Any, schema: dic
 def test_the_schemas_of_the_judges_are_supported(vocabulary: Any) -> None:
     from bestofn.builders.stages.steps_form import SCHEMA as STEPS
     from bestofn.reward import judge_reward, listwise_reward, process_reward
-    from bestofn.verifiers import judge_persona, judge_verifier
+    from bestofn.verifiers.judge import persona, verifier
 
-    judges = (judge_reward, listwise_reward, process_reward, judge_persona, judge_verifier)
+    judges = (judge_reward, listwise_reward, process_reward, persona, verifier)
     for schema in (STEPS, *(one.SCHEMA for one in judges)):
         compiled(grammar_of(schema, ()), vocabulary)
 
