@@ -95,24 +95,6 @@ ASSERTED = [
 ]
 
 
-@pytest.mark.parametrize("frame", NOT_ASSERTED)
-@pytest.mark.parametrize("statement", ["the answer is C", "C is correct", "the total is 42"])
-def test_a_statement_that_is_doubted_denied_asked_quoted_or_reported_is_not_asserted(
-    frame: str, statement: str
-) -> None:
-    text = frame.format(x=statement)
-    start = text.index(statement)
-    assert not is_asserted(text, start, start + len(statement))
-
-
-@pytest.mark.parametrize("frame", ASSERTED)
-@pytest.mark.parametrize("statement", ["the answer is C", "C is correct", "the total is 42"])
-def test_other_statements_are_asserted(frame: str, statement: str) -> None:
-    text = frame.format(x=statement)
-    start = text.index(statement)
-    assert is_asserted(text, start, start + len(statement))
-
-
 def test_a_question_that_the_writer_answers_with_yes_is_asserted() -> None:
     assert is_asserted("Is it 42? Yes, it is.", 6, 8)
     assert judge_choice(["C"], "Is the answer C? Yes.", CITIES).outcome == "pass"
