@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables")
 
 
+def rounded(figure: object) -> object:
+    """Return ``figure`` without the last digits of its numbers, which depend on the order of a sum."""
+    return json.loads(json.dumps(figure), parse_float=lambda number: round(float(number), 9))
+
+
 @settings(max_examples=40)
 @given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=12), batch=st.integers(1, 9), seed=st.integers(0, 99))
 def test_groups_do_not_depend_on_batches_or_order(folder: Path, sizes: list[int], batch: int, seed: int) -> None:
@@ -53,7 +59,7 @@ def test_groups_do_not_depend_on_batches_or_order(folder: Path, sizes: list[int]
         name for block in found for name in block.ids
     )
     for key in ("queries", "candidates", "verified", "rate", "first", "best_of_n", "by_index", "quality"):
-        assert figures[key] == same[key]
+        assert rounded(figures[key]) == rounded(same[key])
     assert figures["cost"]["usd"] == pytest.approx(0.25 * len(rows))
 
 
