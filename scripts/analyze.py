@@ -77,8 +77,7 @@ def json_text(found: BestOfN) -> str:
 
 def print_analysis(found: BestOfN) -> None:
     """Print a table of the curves, the main results, and some disagreements between reward and verifier."""
-    from bestofn.builders.report.curves_page import disagreement_lines, sentences
-    from bestofn.builders.report.score_text import score_rows
+    from bestofn.builders.report.curves_page import disagreement_lines, score_rows, sentences
     from bestofn.builders.report.terminal import console, print_table, table
 
     output, curves, scores = console(), found["curves"], found["scores"]

@@ -16,8 +16,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import AUDIT
 
 if TYPE_CHECKING:
-    from bestofn.builders.analysis.audit import AuditItem, AuditSample, Opinion
-    from bestofn.builders.analysis.report_marks import ReportMarks
+    from bestofn.builders.analysis.audit import AuditItem, AuditSample, Opinion, ReportMarks
     from bestofn.builders.protocols import Verifier
 
 PERSON = "person"
@@ -32,8 +31,15 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def audit(arguments: Arguments) -> str:
     """Draw the sample, add the second opinions, write the files and return the figures as text or JSON."""
-    from bestofn.builders.analysis.audit import FOLDER, draw_sample, with_opinions, with_stored_opinions
-    from bestofn.builders.analysis.report_marks import are_report_marks, marks_of_run, parsed_marks
+    from bestofn.builders.analysis.audit import (
+        FOLDER,
+        are_report_marks,
+        draw_sample,
+        marks_of_run,
+        parsed_marks,
+        with_opinions,
+        with_stored_opinions,
+    )
     from bestofn.builders.tables.shards import nested, parts_of
 
     run, folder = arguments.run, arguments.run / FOLDER
@@ -89,11 +95,10 @@ def _refuse_opinions(arguments: Arguments) -> None:
 
 def _stored_marks(run: Path, marks: ReportMarks) -> str:
     """Write the marks of the report into the audit folder. Return a summary of the marks and the path of the file."""
-    from bestofn.builders.analysis.audit import FOLDER
-    from bestofn.builders.analysis.report_marks import FILE
+    from bestofn.builders.analysis.audit import FOLDER, MARKS
     from bestofn.builders.run.manifest import write_text
 
-    path = run / FOLDER / FILE
+    path = run / FOLDER / MARKS
     write_text(path, _lines(marks.marks))
     return f"{marks.text}\nMarked answers: {path}"
 
@@ -159,8 +164,7 @@ def _written(run: Path, sample: AuditSample, settings: dict[str, int], *, as_jso
 
     Return the figures as text or JSON.
     """
-    from bestofn.builders.analysis.audit import FIGURES, FOLDER, audit_figures
-    from bestofn.builders.analysis.judge_audit import judge_figures, judge_line
+    from bestofn.builders.analysis.audit import FIGURES, FOLDER, audit_figures, judge_figures, judge_line
     from bestofn.builders.report.audit_page import audit_page
     from bestofn.builders.report.number_format import audit_rows
     from bestofn.builders.run.manifest import write_text

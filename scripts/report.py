@@ -67,7 +67,7 @@ def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
     """
     from bestofn.builders.analysis.run_figures import Tally, figures_of_run
     from bestofn.builders.report import html_page
-    from bestofn.builders.report.page_parts import COLUMNS
+    from bestofn.builders.report.query_html import COLUMNS
     from bestofn.builders.run import manifest
     from bestofn.builders.tables.shards import has_parts, nested, parts_of
 
@@ -90,7 +90,7 @@ def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BRO
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.compare_page import Side, distinct_names, joined
     from bestofn.builders.report.compare_page import page as page_of
-    from bestofn.builders.report.page_parts import COLUMNS
+    from bestofn.builders.report.query_html import COLUMNS
     from bestofn.builders.run.manifest import write_text
     from bestofn.builders.tables.shards import nested, parts_of
     from bestofn.scripts.compare import compared

@@ -1,7 +1,9 @@
 """The audit of a run: a sample of its verdicts, second opinions about them, and the rates of wrong verdicts.
 
 ``bestofn audit`` draws the sample and stores it with all opinions in ``audit/sample.jsonl``. The rates are estimated
-for all verdicts of the run, so each sampled verdict has a weight.
+for all verdicts of the run, so each sampled verdict has a weight. The judge of a run is compared with the second
+opinions: agreement, calibration and biases. The marks that a person exports from the report are no random sample, so
+no rate is estimated from them.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
-from bestofn.builders.errors import MachineError
+from bestofn.builders.analysis.judge_report import calibration_report
+from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.schema import candidate_from_row
 from bestofn.builders.statistics.proportions import wilson_interval
 
 FOLDER, FIGURES = "audit", "audit.json"
@@ -277,3 +281,156 @@ def answer_hash(candidate: Row) -> str:
     """Return a hash of the candidate's messages."""
     messages = _SORTED_JSON.encode(candidate["messages"])
     return hashlib.sha256(messages.encode()).hexdigest()[:16]
+
+
+# the marks of the report ----------------------------------------------------------------------------------------------
+
+MARKS = "marks.jsonl"
+MARK_KEYS = {"query_id": str, "index": int, "answer_hash": str, "mark": str, "note": str}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMarks:
+    """The marks that belong to answers of the run. ``others`` counts the marks that belong to other answers."""
+
+    marks: Sequence[JsonObject]
+    others: int
+
+    @property
+    def text(self) -> str:
+        """A summary of the marks in sentences."""
+        wrong = [mark for mark in self.marks if mark["mark"] == "wrong"]
+        fails = sum(mark["outcome"] == "fail" for mark in wrong)
+        verdicts = "1 verdict is" if len(wrong) == 1 else f"{len(wrong):,} verdicts are"
+        answers = "1 answer has" if len(self.marks) == 1 else f"{len(self.marks):,} answers have"
+        lines = [
+            f"{verdicts} marked as wrong in the report, {fails:,} of them fails.",
+            f"{answers} a mark or a note.",
+            "These answers are not a random sample, so no rate is estimated from them.",
+        ]
+        if self.others:
+            left = "1 mark is" if self.others == 1 else f"{self.others:,} marks are"
+            lines.append(f"{left} left out: the run has a different answer or no answer at this position.")
+        return "\n".join(lines)
+
+
+def are_report_marks(text: str) -> bool:
+    """Return whether ``text`` has the form of exported marks: its first line is a mark."""
+    try:
+        first = json.loads(text.lstrip().partition("\n")[0])
+    except ValueError:
+        return False
+    return isinstance(first, dict) and MARK_KEYS.keys() <= first.keys()
+
+
+def parsed_marks(text: str, path: Path) -> list[dict[str, Any]]:
+    """Return the marks in ``text``, the content of ``path``. Raises ``ConfigError`` if a line is not a mark."""
+    marks: list[dict[str, Any]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            mark = json.loads(line)
+        except ValueError as error:
+            raise ConfigError(f"line {number} of {path} is not JSON: {error}") from error
+        if not isinstance(mark, dict) or not all(isinstance(mark.get(key), kind) for key, kind in MARK_KEYS.items()):
+            raise ConfigError(
+                f"line {number} of {path} is not a mark. Expected the keys {', '.join(MARK_KEYS)}, as the button "
+                "'Export' of the report writes them."
+            )
+        marks.append(mark)
+    return marks
+
+
+def marks_of_run(marks: Sequence[JsonObject], rows: Iterable[Row]) -> ReportMarks:
+    """Return the marks about answers in the nested ``rows``, with the outcome that these answers have now.
+
+    If an answer is marked several times, the last mark counts.
+    """
+    wanted = {(mark["query_id"], mark["index"]): mark for mark in marks}
+    queries = {mark["query_id"] for mark in marks}
+    known: list[JsonObject] = []
+    for row in rows:
+        if row["query_id"] not in queries:
+            continue
+        for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):
+            mark = wanted.get((row["query_id"], candidate["index"]))
+            if mark and mark["answer_hash"] == answer_hash(candidate):
+                known.append({**mark, "split": row["split"], "outcome": verdict["outcome"]})
+    return ReportMarks(known, len(wanted) - len(known))
+
+
+# the judge of the run -------------------------------------------------------------------------------------------------
+
+
+class JudgedJson(TypedDict):
+    """The figures of one judge against one source of labels; see ``judge_report.CalibrationReport``.
+
+    The figures describe the audit sample: half of its verdicts are passes, and half are fails.
+    """
+
+    judge: str
+    source: str
+    judged: int
+    accuracy: float
+    low: float
+    high: float
+    kappa: float
+    ece: float
+    brier: float
+    length_bias: float
+    self_preference: float | None
+
+
+def judge_figures(sample: AuditSample) -> list[JudgedJson]:
+    """Return figures for each judge of the run and each second opinion. A judge is not compared with itself."""
+    judges = sorted({judge for item in sample.items if (judge := judge_of(item))})
+    sources = sorted({source for item in sample.items for source in item.opinions})
+    return [figures for judge in judges for source in sources for figures in _judge_figures(sample, judge, source)]
+
+
+def judge_line(figures: JudgedJson) -> str:
+    """Return ``figures`` as one sentence."""
+    own = figures["self_preference"]
+    return (
+        f"judge {figures['judge']} against {figures['source']}: {100 * figures['accuracy']:.1f} % equal "
+        f"({100 * figures['low']:.1f}–{100 * figures['high']:.1f}) of {figures['judged']:,}; "
+        f"kappa {figures['kappa']:.2f}, ECE {figures['ece']:.2f}, Brier {figures['brier']:.2f}, "
+        f"correlation with the length {figures['length_bias']:.2f}, "
+        f"self-preference {'–' if own is None else f'{own:+.2f}'}."
+    )
+
+
+def judge_of(item: AuditItem) -> str:
+    """Return the model of the judge that gave the verdict of ``item``; "" if another verifier gave it."""
+    verdict = item.row["verdicts"][0]
+    model = (verdict.get("detail") or {}).get("judge_model")
+    return str(model) if model and str(verdict.get("verifier")).startswith("judge") else ""
+
+
+def _judge_figures(sample: AuditSample, judge: str, source: str) -> Iterator[JudgedJson]:
+    of_judge = [item for item in sample.items if judge_of(item) == judge]
+    items = [item for item in of_judge if item.opinions.get(source) in ("right", "wrong")]
+    if not items or judge in source:
+        return
+    candidates = [candidate_from_row(item.row["candidates"][0]) for item in items]
+    report = calibration_report(
+        [item.outcome == "pass" for item in items],
+        [float(item.row["verdicts"][0]["confidence"]) for item in items],
+        [item.opinions[source] == "right" for item in items],
+        [len(candidate.text) for candidate in candidates],
+        own=[candidate.model == judge for candidate in candidates],
+    )
+    yield {
+        "judge": judge,
+        "source": source,
+        "judged": report.judged,
+        "accuracy": report.accuracy,
+        "low": report.accuracy_interval[0],
+        "high": report.accuracy_interval[1],
+        "kappa": report.kappa,
+        "ece": report.ece,
+        "brier": report.brier,
+        "length_bias": report.length_bias,
+        "self_preference": report.self_preference,
+    }

@@ -14,7 +14,7 @@ from bestofn.builders.records import Row
 from bestofn.builders.report import charts
 from bestofn.builders.report.html_page import Browser, document, figure_of, fragment, queries_note
 from bestofn.builders.report.number_format import MISSING, dollars, percent
-from bestofn.builders.report.page_parts import Parts
+from bestofn.builders.report.query_html import Parts
 from bestofn.builders.report.run_charts import accuracy_lines, k_chart
 
 if TYPE_CHECKING:

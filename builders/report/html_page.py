@@ -19,7 +19,7 @@ from bestofn.builders.analysis.figures import OUTCOMES, Figures, Rates
 from bestofn.builders.analysis.problems import unverified_pairs
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import audit_rows, judge_text, percent
-from bestofn.builders.report.page_parts import PART_QUERIES, Parts, packed
+from bestofn.builders.report.query_html import PART_QUERIES, Parts, packed
 from bestofn.builders.report.run_charts import charts_of_run
 from bestofn.builders.report.words import WORDS, explanation_of
 

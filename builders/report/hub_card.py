@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict
@@ -15,14 +19,13 @@ import pyarrow.parquet as pq
 
 from bestofn.builders.analysis.figures import Figures, Rates
 from bestofn.builders.analysis.problems import unverified_pairs
+from bestofn.builders.analysis.run_figures import decoded_message
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import Row
-from bestofn.builders.report import card_settings
-from bestofn.builders.report.card_example import example_pair
-from bestofn.builders.report.card_language import languages_of
+from bestofn.builders.formats.terminal_text import escaped
+from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.report.headline import rates_by_split
-from bestofn.builders.report.number_format import MISSING, at_k, audit_rows, interval, percent, rate
-from bestofn.builders.tables.parquet_files import file_side, rows_in
+from bestofn.builders.report.number_format import MISSING, at_k, audit_rows, dollars, interval, percent, rate
+from bestofn.builders.tables.parquet_files import file_side, opened, rows_in
 from bestofn.builders.tables.schema_page import column_lines
 
 VIEWS = {  # view -> description of one row
@@ -89,7 +92,7 @@ def card(files: Files, described: Row, figures: Figures, plots: Mapping[str, str
     environment.filters["cell"] = _cell
     template = environment.from_string((Path(__file__).parent / "card.md").read_text("utf-8"))
     views = files_by_view(files)
-    prompts = card_settings.first_prompts(views.get("candidates", {}).get("data", []))
+    prompts = first_prompts(views.get("candidates", {}).get("data", []))
     values = {
         "header": "---\n" + yaml_text(_header(views, described, figures, texts, prompts)) + "---",
         "name": texts.title,
@@ -117,8 +120,8 @@ def _header(
         "pretty_name": texts.title,
         "license": texts.license,
         "language": list(texts.language) or languages_of(prompts),
-        "base_model": card_settings.base_models(described, figures),
-        "source_datasets": card_settings.source_datasets(described),
+        "base_model": base_models(described, figures),
+        "source_datasets": source_datasets(described),
         "annotations_creators": ["machine-generated"],
         "task_categories": ["text-generation", "reinforcement-learning"],
         "tags": ["preference", "best-of-n", "verified", "synthetic", "trl", "bestofn"],
@@ -155,11 +158,11 @@ def _settings(described: Row, figures: Figures) -> dict[str, object]:
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
         "notes": str(config.get("notes") or "").strip(),
-        "settings": card_settings.settings(described, figures),
-        "command": card_settings.command(described),
+        "settings": settings(described, figures),
+        "command": command(described),
         "skipped": described.get("skipped") or {},
-        "sources": card_settings.sources(described),
-        "screening": card_settings.screening(described),
+        "sources": sources(described),
+        "screening": screening(described),
     }
 
 
@@ -276,3 +279,233 @@ def _rows(sides: Mapping[str, Sequence[Path]]) -> str:
 def _cell(value: object) -> str:
     """Return ``value`` as text that is safe in a cell of a Markdown table, also between backticks."""
     return " ".join(str(value).split()).replace("|", "\\|").replace("`", "'")
+
+
+# how the run was made: model, verifiers, sources, screening, and the command ------------------------------------------
+
+PROMPTS = 1_000  # prompts whose language is determined
+LOCAL_KEYS = ("out", "hub", "journal", "log", "flat_file", "budget_usd", "replace", "preview", "push")
+"""Settings of the command that the card leaves out, because they do not change the data."""
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_FILE = re.compile(r"\.(jsonl?|csv|tsv|parquet|arrow|gz|zst)$")
+
+
+def first_prompts(files: Sequence[Path]) -> list[str]:
+    """Return the prompts of the first ``PROMPTS`` queries of the candidates table in ``files``."""
+    prompts: dict[str, str] = {}
+    for file in files:
+        with opened(file) as table:
+            for batch in table.iter_batches(batch_size=10_000, columns=["query_id", "question"]):
+                for row in batch.to_pylist():
+                    prompts.setdefault(row["query_id"], row["question"] or "")
+                if len(prompts) >= PROMPTS:
+                    return list(prompts.values())[:PROMPTS]
+    return list(prompts.values())
+
+
+def settings(described: Row, figures: Figures) -> list[tuple[str, str]]:
+    """Return the settings of the run as rows (name, value) of a table. Unknown settings are left out."""
+    config: JsonObject = described.get("config") or {}
+    sampling, not_sent = config.get("sampling") or {}, described.get("not_sent") or {}
+    usd, default = figures["cost"]["usd"], "default of the service"
+    temperature = None if "temperature" in not_sent else sampling.get("temperature")
+    values = {
+        "model": model_of(described, figures),
+        "further models": ", ".join(_models_by_role(config)),
+        "persona": figures["metadata"].get("persona"),
+        "samples per query": figures["n"],
+        "temperature": default if temperature is None else temperature,
+        "maximum tokens": sampling.get("max_tokens") or default,
+        "verifiers": "; ".join(_verifiers(figures)),
+        "sandbox of programs": _target(config.get("sandbox")) if "code" in figures["verifiers"] else None,
+        "reward": _target(config.get("reward")),
+        "pairing": _target(config.get("pairs")),
+        "seed": config.get("seed"),
+        "date": described.get("updated_at"),
+        "cost": "no price known" if usd is None else f"{dollars(usd)}, with judges, rewards and simulated tools",
+    }
+    return [(name, str(value)) for name, value in values.items() if value not in (None, "")]
+
+
+def model_of(described: Row, figures: Figures) -> str:
+    """Return the name of the model that answered; "" if the run does not record it."""
+    provider = (described.get("config") or {}).get("provider") or {}
+    return str(figures["metadata"].get("model") or provider.get("model") or "")
+
+
+def base_models(described: Row, figures: Figures) -> list[str]:
+    """Return the models of the run that have an id of the Hub."""
+    config: JsonObject = described.get("config") or {}
+    models = [model_of(described, figures), *_models_by_role(config).values()]
+    return [one for one in dict.fromkeys(models) if is_hub_id(one)]
+
+
+def _models_by_role(config: JsonObject) -> dict[str, str]:
+    others: JsonObject = config.get("models") or {}
+    return {f"{role}: {node['model']}": node["model"] for role, node in others.items() if node and node.get("model")}
+
+
+def _verifiers(figures: Figures) -> list[str]:
+    """Return the verifiers of each split: ``math: math, judge``."""
+    return [f"{split}: {', '.join(names)}" for split, names in figures["verifiers"].items()]
+
+
+def is_hub_id(name: str) -> bool:
+    """Return whether ``name`` has the form OWNER/NAME of the Hub and is not a file or folder of this machine."""
+    return bool(_HUB_ID.fullmatch(name)) and not _FILE.search(name) and not Path(name).exists()
+
+
+def source_nodes(config: JsonObject) -> list[JsonObject]:
+    """Return the nodes of the dataset, from the outermost wrapper to the source that reads rows."""
+    nodes: list[JsonObject] = [config.get("dataset") or {}]
+    while isinstance(inner := nodes[-1].get("source"), Mapping):
+        nodes.append(inner)
+    return nodes
+
+
+def source_datasets(described: Row) -> list[str]:
+    """Return the ids of the Hub datasets from which the queries come."""
+    path = str(source_nodes(described.get("config") or {})[-1].get("path") or "")
+    return [path] if is_hub_id(path) else []
+
+
+def sources(described: Row) -> list[dict[str, str]]:
+    """Return the source of the queries as a list with one entry: name, license and URL.
+
+    The URL is "" if the source is not a dataset of the Hub.
+    """
+    node, ids = source_nodes(described.get("config") or {})[-1], source_datasets(described)
+    kind = _target(node) or "a source without a name"
+    return [
+        {
+            "name": str(node.get("name") or Path(str(node.get("path") or kind.lower())).name),
+            "license": str(node.get("license") or "unknown: the source states none"),
+            "url": f"https://huggingface.co/datasets/{ids[0]}" if ids else "",
+        }
+    ]
+
+
+def screening(described: Row) -> dict[str, object] | None:
+    """Return the settings of the screening against held-out sets; None if the run has no such screening."""
+    from bestofn.builders.sources.screened import Screened
+
+    for node in source_nodes(described.get("config") or {}):
+        if _target(node) == Screened.__name__:
+            defaults = inspect.signature(Screened).parameters
+            read = {key: node.get(key, defaults[key].default) for key in ("held_out", "run", "common", "near")}
+            return {**read, "held_out": [_held_out_name(one) for one in read["held_out"]]}
+    return None
+
+
+def _held_out_name(one: object) -> str:
+    return str((one.get("name") or one.get("path")) if isinstance(one, Mapping) else one)
+
+
+def command(described: Row) -> str:
+    """Return the command that made the run, without its folder; "" if the run does not record it."""
+    words = (described.get("config") or {}).get("command") or ()
+    kept = [word for word in words if re.split(r"[.=]", word.lstrip("+~"), maxsplit=1)[0] not in LOCAL_KEYS]
+    return shlex.join(["bestofn", "build", *kept]) if words else ""
+
+
+def _target(node: object) -> str | None:
+    """Return the last part of the ``_target_`` of a configuration node; None if it has no ``_target_``."""
+    return str(node["_target_"]).rsplit(".", 1)[-1] if isinstance(node, Mapping) and "_target_" in node else None
+
+
+# one pair of the upload, as an example --------------------------------------------------------------------------------
+
+READ_ROWS = 200  # the shortest of the first pairs is shown
+MOST_CHARACTERS = 1_200  # a longer text is cut
+SIDES = ("prompt", "chosen", "rejected")
+
+
+def example_pair(files: Sequence[Path]) -> list[dict[str, str]]:
+    """Return the texts of one pair of the table ``dpo``, as dicts with ``name`` and ``block``; [] if there is no pair.
+
+    ``block`` is a fenced block of Markdown. The example is the shortest of the first pairs, so that it is complete.
+    """
+    pairs = [{side: _text(row[side]) for side in SIDES} for row in _first_rows(files)]
+    if not pairs:
+        return []
+    shortest = min(pairs, key=lambda pair: sum(map(len, pair.values())))
+    return [{"name": name, "block": fenced(_cut(text))} for name, text in shortest.items()]
+
+
+def fenced(text: str) -> str:
+    """Return ``text`` as a fenced block. The fence is longer than any run of backticks in the text.
+
+    Control characters are written as escape sequences, because Markdown must not contain them.
+    """
+    text = escaped(text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _first_rows(files: Sequence[Path]) -> Iterator[Row]:
+    for file in files[:1]:
+        with opened(file) as table:
+            for batch in table.iter_batches(batch_size=READ_ROWS, columns=list(SIDES)):
+                yield from batch.to_pylist()
+                return
+
+
+def _text(conversation: str | Sequence[JsonObject | str | bytes]) -> str:
+    """Return a conversation as text: per message its role, its content and its tool calls."""
+    messages = json.loads(conversation) if isinstance(conversation, str) else conversation
+    return "\n".join(f"{one['role']}: {_content(one)}" for one in map(decoded_message, messages))
+
+
+def _content(message: Row) -> str:
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    named = [f"{call['name']}({json.dumps(call['arguments'], ensure_ascii=False)})" for call in calls]
+    return "\n".join(filter(None, [content_text(message.get("content")).strip(), *named]))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS].rstrip()} … ({len(text):,} characters)"
+
+
+# the languages of the prompts, by their script or their function words ------------------------------------------------
+
+SHARE = 0.05  # a language with fewer of the decided prompts is not listed
+FUNCTION_WORDS = {  # ISO 639-1 code -> frequent words that the other languages do not have
+    "en": "the of and is are what how many with that which write each from you your does",
+    "de": "der das und ist nicht ein eine wie viele welche mit auf für wird sind schreibe",
+    "fr": "le les des est une dans combien que quel quelle pour avec sont vous écris écrivez",
+    "es": "el los las es una cuántos cuántas qué cuál por con para del escribe tiene",
+    "it": "il gli della è una quanti quante quale che per con sono nel scrivi ogni",
+    "pt": "os uma é não quantos quantas qual para com você escreva são dos em cada",
+    "nl": "de het een en hoeveel welke van met voor is niet schrijf zijn elke",
+}
+SCRIPTS = {  # the first that occurs decides: Japanese text also has Chinese characters
+    "ja": r"[\u3040-\u30ff]",
+    "ko": r"[\uac00-\ud7af]",
+    "zh": r"[\u4e00-\u9fff]",
+    "ru": r"[\u0430-\u044f]{2}",
+    "ar": r"[\u0621-\u064a]{2}",
+    "hi": r"[\u0904-\u0939]",
+    "el": r"[\u03ac-\u03ce]{3}",
+}
+_WORDS = {code: frozenset(words.split()) for code, words in FUNCTION_WORDS.items()}
+_SCRIPTS = {code: re.compile(pattern) for code, pattern in SCRIPTS.items()}
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def languages_of(prompts: Iterable[str]) -> list[str]:
+    """Return the ISO 639-1 codes of the languages of ``prompts``, most frequent first.
+
+    A rare language is left out. If all languages are unknown, the list is empty.
+    """
+    counts = Counter(code for code in map(_language_of, prompts) if code)
+    return [code for code, count in counts.most_common() if count >= SHARE * counts.total()]
+
+
+def _language_of(prompt: str) -> str:
+    for code, script in _SCRIPTS.items():
+        if script.search(prompt):
+            return code
+    words = _WORD.findall(prompt.lower())
+    hits = Counter({code: sum(word in known for word in words) for code, known in _WORDS.items()})
+    (best, most), (_, second) = hits.most_common(2)
+    return best if most > second else ""

@@ -17,7 +17,7 @@ from bestofn.builders.analysis.run_figures import PairTally, Tally, figures_of_r
 from bestofn.builders.errors import BestofnError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.report.html_page import details_html, facts_html, summary_html
-from bestofn.builders.report.page_parts import PART_QUERIES, IndexEntry, PageEntry, index_entry, page_entry
+from bestofn.builders.report.query_html import PART_QUERIES, IndexEntry, PageEntry, index_entry, page_entry
 from bestofn.builders.run import manifest
 from bestofn.builders.run.run_lock import holder_of, is_being_written
 from bestofn.builders.tables.checksums import marker_of

@@ -21,7 +21,7 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.report.html_page import Browser, document
 from bestofn.builders.report.live_report import LiveReport
-from bestofn.builders.report.page_parts import Parts
+from bestofn.builders.report.query_html import Parts
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")

@@ -15,7 +15,7 @@ from bestofn.builders.analysis.run_figures import PairTally, Tally
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import html_page
 from bestofn.builders.report.audit_page import audit_page
-from bestofn.builders.report.page_parts import Parts
+from bestofn.builders.report.query_html import Parts
 from bestofn.builders.run import manifest
 from bestofn.scripts import report
 from bestofn.scripts.audit import audit

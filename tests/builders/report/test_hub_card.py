@@ -11,11 +11,8 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from bestofn.builders.analysis.run_figures import figures_of_run
-from bestofn.builders.report.card_example import fenced
-from bestofn.builders.report.card_language import languages_of
-from bestofn.builders.report.card_settings import is_hub_id
 from bestofn.builders.report.hub import Hub, prepare
-from bestofn.builders.report.hub_card import CardTexts, card
+from bestofn.builders.report.hub_card import CardTexts, card, fenced, is_hub_id, languages_of
 from bestofn.builders.report.number_format import dollars
 from bestofn.builders.run import manifest
 from tests.runs import write_run
