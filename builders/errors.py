@@ -209,6 +209,7 @@ EXTRAS = {  # package -> the extra of bestofn that installs it
     "datasketch": "screen",
     "fastapi": "serve",
     "google": "vertex",
+    "llguidance": "local",
     "peft": "peft",
     "ray": "ray",
     "s3fs": "s3",

@@ -31,6 +31,11 @@ class Batches:
         self._waiting += [Row.new(job, index, self._engine.tokenizer) for index in range(request.n)]
         return job
 
+    @property
+    def waits(self) -> bool:
+        """Whether an answer waits."""
+        return bool(self._waiting)
+
     def next_batch(self) -> list[Row]:
         """Return the answers of the next batch, and remove them from those that wait; [] if none waits.
 

@@ -217,7 +217,8 @@ class LocalTransformers(InProcessProvider, OpensAtFirstUse[None]):
             await asyncio.sleep(GATHER_S)
             while rows := self._batches.next_batch():
                 self._batches.wait_again(await asyncio.to_thread(self._batches.compute, rows))
-                await asyncio.sleep(TURN_PAUSE_S if self.engine.shared else 0)
+                if self.engine.shared and self._batches.waits:
+                    await asyncio.sleep(TURN_PAUSE_S)
 
     # --- completions -------------------------------------------------------------------------------------------------
 
