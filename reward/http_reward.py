@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Literal
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Literal
 
 from bestofn.builders.concurrency.opening import OpensAtFirstUse
 from bestofn.builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
 from bestofn.builders.formats.judge_reply import candidate_text
+from bestofn.builders.providers.http_transport import HttpTransport, parsed
 from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
 from bestofn.builders.redaction.secrets import remember
-from bestofn.builders.redaction.urls import credentials_in, with_path, without_credentials
+from bestofn.builders.redaction.urls import credentials_in, without_credentials
+from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.reward.judging import conversation_text
 
-if TYPE_CHECKING:
-    import aiohttp
 
-RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
-
-
-class HttpReward(OpensAtFirstUse["aiohttp.ClientSession"]):
+class HttpReward(OpensAtFirstUse[list[HttpTransport]]):
     """Requests the value of each answer from the servers at ``urls``, which are used in rotation.
 
     ``style`` selects the endpoint, the body of the request, and the field of the reply that holds the value:
@@ -72,15 +70,27 @@ class HttpReward(OpensAtFirstUse["aiohttp.ClientSession"]):
         return f"connections to {', '.join(map(without_credentials, self.urls))} at the first answer to score"
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[aiohttp.ClientSession]:
-        import aiohttp
-
+    async def _open(self) -> AsyncIterator[list[HttpTransport]]:
         key = os.environ.get(self.key_env, "") if self.key_env else ""
-        remember([key, *(secret for url in self.urls for secret in credentials_in(url))])
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        timeout = aiohttp.ClientTimeout(total=self.timeout_s)
-        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
-            yield session
+        secrets = [*([key] if key else []), *(secret for url in self.urls for secret in credentials_in(url))]
+        remember(secrets)
+        key_setting = f"{self.config_key}.key_env"
+        async with AsyncExitStack() as opened:
+            yield [
+                await opened.enter_async_context(
+                    HttpTransport(
+                        url,
+                        {"Authorization": f"Bearer {key}"} if key else {},
+                        RateLimits(concurrency=self.concurrency, timeout_s=self.timeout_s, reply_mb=math.inf),
+                        secrets=secrets,
+                        config_key=self.config_key,
+                        url_key=f"{self.config_key}.urls",
+                        limits_key=self.config_key,
+                        access=f"Check the environment variable {self.key_env}." if key else f"Set {key_setting}.",
+                    )
+                )
+                for url in self.urls
+            ]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return one score per candidate. The value is None if the candidate has an error.
@@ -135,42 +145,20 @@ class HttpReward(OpensAtFirstUse["aiohttp.ClientSession"]):
 
         Raises ``ProviderError`` if the retries are used up or the failure cannot be retried.
         """
+        servers = await self.opened()
         last: ProviderError = ServiceError("no request was sent")
         for attempt in range(self.retries + 1):
             if attempt:
                 await asyncio.sleep(self.pause_s * 2 ** (attempt - 1))
-            url = with_path(self.urls[next(self._next) % len(self.urls)], path)
+            server = servers[next(self._next) % len(servers)]
             try:
-                return await self._post_once(url, body)
-            except RequestError:
+                async with self._gate:
+                    return parsed(await server.post(path, body))
+            except (RequestError, AuthenticationError):
                 raise
-            except ServiceError as error:
+            except ProviderError as error:
                 last = error
         raise last
-
-    async def _post_once(self, url: str, body: JsonObject) -> JsonObject:
-        import aiohttp
-
-        session = await self.opened()
-        shown = without_credentials(url)
-        try:
-            async with self._gate, session.post(url, json=body, allow_redirects=False) as response:
-                if response.status in (401, 403):
-                    raise AuthenticationError(
-                        f"{shown} refused the API key (status {response.status}). "
-                        + (
-                            f"Check the environment variable {self.key_env}."
-                            if self.key_env
-                            else f"Set {self.config_key}.key_env."
-                        )
-                    )
-                if response.status != 200:
-                    text = (await response.text())[:300]
-                    kind = ServiceError if response.status in RETRIED else RequestError
-                    raise kind(f"{shown} replied with status {response.status}: {text}", status=response.status)
-                return await response.json(content_type=None)
-        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise ServiceError(f"{shown}: {type(error).__name__}: {error}") from error
 
 
 def _prompt_text(query: Query) -> str:

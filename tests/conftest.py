@@ -11,7 +11,6 @@ import pytest
 from hypothesis import settings
 
 from tests.requirements import SKIPS_NOTHING, sandbox_kind
-from tests.transports import TRANSPORTS, use_transport
 
 settings.register_profile("bestofn", deadline=None)  # a busy machine is slow; speed is measured in tests/benchmarks
 settings.load_profile("bestofn")
@@ -37,12 +36,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"skipped, but BESTOFN_SKIP_NOTHING is set: {report.longrepr}"
     return report
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run the test once per transport. All providers whose service has an SDK use this transport."""
-    return use_transport(monkeypatch, request.param)
 
 
 @pytest.fixture(scope="module", params=["docker", "local"])

@@ -1,4 +1,4 @@
-"""Claude on Amazon Bedrock and Google Vertex, through Anthropic's clients. The clients have no batch API.
+"""Claude on Amazon Bedrock and Google Vertex. They have no batch API in the format of Anthropic.
 
 Selected with ``provider=bedrock`` and ``provider=vertex``. boto3 and google-auth find the credentials in their usual
 places, such as environment variables and configuration files.
@@ -7,16 +7,13 @@ places, such as environment variables and configuration files.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
+from urllib.parse import quote
 
 from bestofn.builders.errors import require
-from bestofn.builders.providers.anthropic_messages import AnthropicMessages, ThinkingSettings
+from bestofn.builders.providers.anthropic_messages import VERSION, AnthropicMessages, ThinkingSettings
+from bestofn.builders.providers.credentials import AwsSignature, BearerTokens, Credentials
 from bestofn.builders.records import Request
-
-if TYPE_CHECKING:
-    from anthropic import AsyncAnthropicBedrock, AsyncAnthropicVertex
-
-    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 VERTEX_REGIONS = {
     "global": "aiplatform.googleapis.com",
@@ -36,15 +33,21 @@ class AnthropicCloud(AnthropicMessages):
     """Base class of the providers of Claude in a cloud. The address of the service depends on the region."""
 
     key_required = False
-    headers_variable = ""  # the SDK's clients for clouds do not read it
-    usual_access: str  # what to check if the SDK fetches the credentials; ``key`` is the key of the settings
+    headers_variable = ""  # its headers are for Anthropic's own service
+    usual_access: str  # what to check if there is no key; ``key`` is the key of the settings
 
     def __init__(self, *, cache: Literal["5m", "1h"] | None = None, **settings: Unpack[ThinkingSettings]) -> None:
-        super().__init__(cache=cache, transport="sdk", **settings)
+        super().__init__(cache=cache, **settings)
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return no headers: the SDK sends the credentials, and the version of the API is in the body."""
-        return {}
+        """Return the header that contains ``key``, unless it is empty. The version of the API is in the body."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body(self, request: Request, n: int) -> dict[str, object]:
+        """Return the request body. The clouds read the model from the path, and the version from the body."""
+        body = {"anthropic_version": VERSION, **super().body(request, n)}
+        del body["model"]
+        return body
 
     def access(self) -> str:
         """Return the advice that the user gets if the service refuses the credentials; see ``HttpService.access``."""
@@ -81,6 +84,7 @@ class BedrockMessages(AnthropicCloud):
             self._region = _region_of(profile)
         self.public_url = f"https://bedrock-runtime.{self._region}.amazonaws.com"
         super().__init__(**settings)
+        self.path = f"/model/{quote(self.model, safe=':')}/invoke"
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body. The beta features are in the body, because Bedrock ignores the header."""
@@ -90,12 +94,10 @@ class BedrockMessages(AnthropicCloud):
             body["anthropic_beta"] = [beta.strip() for beta in betas[0].split(",")]
         return body
 
-    def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicBedrock:
-        """Return the client of Anthropic's SDK for Bedrock."""
-        from bestofn.builders.providers.sdk_clients import bedrock_client
-
+    def credentials(self) -> Credentials | None:
+        """Return the signatures, unless there is a key; see ``HttpService.credentials``."""
         assert self._region
-        return bedrock_client(self.key, self._region, self._profile, **settings)
+        return None if self.key else AwsSignature("bedrock", self._region, self._profile).open()
 
 
 class VertexMessages(AnthropicCloud):
@@ -138,12 +140,12 @@ class VertexMessages(AnthropicCloud):
         host = VERTEX_REGIONS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
         self.public_url = f"https://{host}/v1"
         super().__init__(**settings)
+        place = f"/projects/{quote(self._project, safe=':')}/locations/{quote(self._region, safe='')}"
+        self.path = f"{place}/publishers/anthropic/models/{quote(self.model, safe='@')}:rawPredict"
 
-    def sdk_client(self, settings: ClientSettings) -> AsyncAnthropicVertex:
-        """Return the client of Anthropic's SDK for Vertex."""
-        from bestofn.builders.providers.sdk_clients import vertex_client
-
-        return vertex_client(self.key, self._region, self._project, **settings)
+    def credentials(self) -> Credentials | None:
+        """Return Google's tokens, unless there is a key; see ``HttpService.credentials``."""
+        return None if self.key else BearerTokens("google").open()
 
 
 def _region_of(profile: str | None) -> str:

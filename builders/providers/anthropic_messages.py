@@ -5,28 +5,25 @@ Selected with ``provider=anthropic``; called by the sampler (``builders.sampling
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, HttpSettings, Transport
+from bestofn.builders.providers.batch_apis import AnthropicBatches
+from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, HttpSettings
+from bestofn.builders.providers.http_transport import quoted
 from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, Sampling, StopReason, Usage, content_text
 from bestofn.builders.sampling.provider import Reply
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
     from anthropic.types import Message as ReplyModel
     from anthropic.types import MessageParam, OutputConfigParam, ThinkingConfigParam, ToolChoiceParam, ToolUnionParam
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
     Effort = Literal["low", "medium", "high", "xhigh", "max"]
-
-    from bestofn.builders.providers.batch_apis import AnthropicBatches
-    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 4096  # used if none is set, because the service requires a limit
@@ -80,13 +77,9 @@ class AnthropicMessages(HttpBatchService):
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
         cache: Literal["5m", "1h"] | None = "5m",
-        transport: Transport = "direct",
         **settings: Unpack[BatchSettings],
     ) -> None:
-        super().__init__(
-            transport=transport,
-            **settings,
-        )
+        super().__init__(**settings)
         self.thinking = thinking
         self.temperature = temperature
         self.cache: Literal["5m", "1h"] | None = cache
@@ -108,17 +101,9 @@ class AnthropicMessages(HttpBatchService):
         """Return the header with the API version, and the header with ``key`` unless it is empty."""
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
-    def sdk_client(self, settings: ClientSettings) -> AsyncAnthropic:
-        """Return the client of Anthropic's SDK."""
-        from bestofn.builders.providers.sdk_clients import anthropic_client
-
-        return anthropic_client(**settings)
-
     def batches(self) -> AnthropicBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        from bestofn.builders.providers.batch_apis import AnthropicBatches
-
-        return AnthropicBatches(self.sdk_client(self.client_settings(math.inf)), self.http)
+        return AnthropicBatches(self.http)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body. Raises ``RequestError`` if ``request`` does not fit the thinking settings."""
@@ -175,7 +160,7 @@ class AnthropicMessages(HttpBatchService):
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completion in ``value``. Raises ``ServiceError`` if ``value`` is not a Messages API response."""
         if value.get("type") != "message":
-            raise ServiceError(f"the reply of {self.base_url} is not a Messages API response: {reply.body[:200]!r}")
+            raise ServiceError(f"the reply of {self.base_url} is not a Messages API response: {quoted(reply.body)}")
         blocks = value["content"]
         calls = [call_from_anthropic(block) for block in blocks if block["type"] == "tool_use"]
         signed = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)

@@ -1,18 +1,18 @@
-"""Chat Completions of Azure OpenAI, through OpenAI's client. Selected with ``provider=azure_openai``."""
+"""Chat Completions of Azure OpenAI. Selected with ``provider=azure_openai``."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
+from urllib.parse import quote
+
+import yarl
 
 from bestofn.builders.errors import AuthenticationError
 from bestofn.builders.providers.http_service import BatchSettings
 from bestofn.builders.providers.openai_chat import OpenAIChat
-
-if TYPE_CHECKING:
-    from openai import AsyncAzureOpenAI
-
-    from bestofn.builders.providers.sdk_transport import ClientSettings
+from bestofn.builders.redaction.secrets import remember
+from bestofn.builders.redaction.urls import with_path
 
 API_VERSION = "2024-10-21"  # the newest version that is not a preview
 TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"
@@ -45,34 +45,32 @@ class AzureOpenAI(OpenAIChat):
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens",
         **settings: Unpack[BatchSettings],
     ) -> None:
-        super().__init__(
-            bearer=bearer,
-            max_n=max_n,
-            max_tokens_field=max_tokens_field,
-            transport="sdk",
-            **settings,
-        )
-        chosen = api_version or self._extra_query.get("api-version")  # the SDK sets this parameter in each request
+        super().__init__(bearer=bearer, max_n=max_n, max_tokens_field=max_tokens_field, **settings)
+        self.path = f"/deployments/{quote(self.model, safe='')}/chat/completions"
+        chosen = api_version or self._extra_query.get("api-version")
         self._api_version = str(chosen or "") or os.environ.get("OPENAI_API_VERSION") or API_VERSION
 
+    def request_url(self) -> str:
+        """Return the base URL of the requests, with the version of the API, which changes no completion."""
+        url = yarl.URL(with_path(self._url, "/openai"))
+        return str(url.update_query({"api-version": self._api_version}))
+
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return no headers, because the SDK sends the key."""
-        return {}
+        """Return the header with the key or the token. Raises ``AuthenticationError`` if there are no credentials."""
+        if self._tokens:
+            return {}
+        if key:
+            return {"api-key": key}
+        if token := os.environ.get(TOKEN_VARIABLE, "").strip():
+            remember([token])
+            return {"Authorization": f"Bearer {token}"}
+        raise AuthenticationError(
+            f"no credentials for {self.base_url}: set {self.key_variable} or {TOKEN_VARIABLE}, or "
+            f"{self.config_key}.bearer=entra."
+        )
 
     def access(self) -> str:
         """Return the advice that the user gets if the service refuses the credentials; see ``HttpService.access``."""
         if self.key or self._tokens:
             return super().access()
         return f"Check the token in {TOKEN_VARIABLE}, which expires. {self.config_key}.bearer=entra fetches new tokens."
-
-    def sdk_client(self, settings: ClientSettings) -> AsyncAzureOpenAI:
-        """Return the client of OpenAI's SDK for Azure. Raises ``AuthenticationError`` if there are no credentials."""
-        from bestofn.builders.providers.sdk_clients import azure_client
-
-        if not (self.key or self._tokens or os.environ.get(TOKEN_VARIABLE)):
-            raise AuthenticationError(
-                f"no credentials for {self.base_url}: set {self.key_variable} or {TOKEN_VARIABLE}, or "
-                f"{self.config_key}.bearer=entra."
-            )
-        token = self._tokens.open() if self._tokens else None
-        return azure_client(self.key, self._api_version, token, **settings)

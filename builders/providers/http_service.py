@@ -11,19 +11,20 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, Protocol, Required, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Required, Self, TypedDict, Unpack
+from urllib.parse import urlencode
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
 from bestofn.builders.formats.exact_json import check_json
-from bestofn.builders.providers.extra_settings import header_texts, query_text
-from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed
+from bestofn.builders.providers.credentials import Credentials
+from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed, quoted
 from bestofn.builders.providers.wire_values import checked
 from bestofn.builders.records import Completion, JsonObject, Request, Usage
 from bestofn.builders.redaction.key_shapes import masked_key_like
 from bestofn.builders.redaction.names import changes_completions, is_harmless_header
-from bestofn.builders.redaction.secrets import LEAST, remember
+from bestofn.builders.redaction.secrets import LEAST, redacted_message, remember
 from bestofn.builders.redaction.urls import address_of, credentials_in, is_http_url, is_local, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
@@ -32,19 +33,7 @@ from bestofn.builders.sampling.request_key import without_secrets
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from bestofn.builders.providers.bearer_tokens import BearerTokens
-    from bestofn.builders.providers.sdk_transport import ClientSettings, SdkClient
-
-Transport = Literal["direct", "sdk"]
 SERVICE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-
-
-class Sender(Protocol):
-    """An object that posts JSON to a service: ``HttpTransport`` or ``SdkTransport``."""
-
-    async def post(self, path: str, body: JsonObject) -> Reply:
-        """Send ``body`` to the endpoint ``path`` and return the reply. Raises ``ProviderError`` for any failure."""
-        ...
 
 
 class HttpSettings(TypedDict, total=False):
@@ -60,10 +49,12 @@ class HttpSettings(TypedDict, total=False):
     limits: RateLimits
     free: bool | None
     raw_log: str | None
+    client_cert_file: str | None
+    client_key_file: str | None
 
 
 class BatchSettings(HttpSettings, total=False):
-    """The settings, except ``transport``, that all subclasses of ``HttpBatchService`` accept.
+    """The settings that all subclasses of ``HttpBatchService`` accept.
 
     ``HttpService`` and ``HttpBatchService`` document them.
     """
@@ -81,6 +72,8 @@ class HttpService(ABC):
     a name for the server; in the identity it replaces the address, so a new address changes no journal key. ``free`` is
     True if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
     ``raw_log`` is a file that records all requests and responses; credentials are written as "***".
+    ``client_cert_file`` is a PEM file with the certificate that the server requires of its clients, and
+    ``client_key_file`` one with its private key, unless the key is in the same file.
     """
 
     name: str
@@ -93,7 +86,15 @@ class HttpService(ABC):
     key_required: bool = True  # whether ``public_url`` requires a key
     config_key: str = "provider"  # see ``builders.sampling.provider.Configured``
     cache_from: int = 0  # see ``builders.sampling.provider.Provider``
-    operational: tuple[str, ...] = ("api_key", "limits", "raw_log", "free", "max_n")
+    operational: tuple[str, ...] = (
+        "api_key",
+        "limits",
+        "raw_log",
+        "free",
+        "max_n",
+        "client_cert_file",
+        "client_key_file",
+    )
 
     def __init__(
         self,
@@ -108,6 +109,8 @@ class HttpService(ABC):
         limits: RateLimits = RateLimits(),
         free: bool | None = None,
         raw_log: str | None = None,
+        client_cert_file: str | None = None,
+        client_key_file: str | None = None,
         max_n: int = 1,
     ) -> None:
         if not model:
@@ -116,6 +119,8 @@ class HttpService(ABC):
             raise ValueError(f"max_n is {max_n}; expected at least 1")
         if service is not None and not SERVICE_NAME.fullmatch(service):
             raise ValueError(f"service is {service!r}; expected a name of letters, digits and the marks . _ -")
+        if client_key_file and not client_cert_file:
+            raise ValueError("client_key_file is set without client_cert_file; expected both, or only client_cert_file")
         self.model = model
         url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
         query = query_text(extra_query or {})
@@ -132,6 +137,7 @@ class HttpService(ABC):
         self._extra_body = dict(extra_body or {})
         remember(self._secrets(api_key))
         self._raw_log = raw_log
+        self._client_cert = (client_cert_file, client_key_file) if client_cert_file else None
 
     def _checked_url(self, url: str) -> str:
         """Return ``url`` with a scheme and without a slash at its end. Raises ``ValueError`` for an invalid URL."""
@@ -175,7 +181,7 @@ class HttpService(ABC):
                 f"Set it (export {self.key_variable}=…), or set {self.config_key}.base_url to a server that needs "
                 "no key."
             )
-        headers = self._sent_headers = {**self.key_headers(key), **self._headers}
+        headers = {**self.key_headers(key), **self._headers}
         if "authorization" in map(str.lower, headers) and any(credentials_in(self._url.partition("?")[0])):
             raise ConfigError(
                 f"{self.config_key}.base_url contains a user name for {self.base_url}, and an API key or an "
@@ -184,21 +190,18 @@ class HttpService(ABC):
         secrets = self._secrets(key)
         remember(secrets)
         self.http = HttpTransport(
-            self._url,
+            self.request_url(),
             headers,
             self.limits,
+            credentials=self.credentials(),
+            client_cert=self._client_cert,
             secrets=secrets,
             raw_log=self._raw_log,
             config_key=self.config_key,
             access=self.access(),
         )
-        self._sender = self._open_sender()
         await self.http.__aenter__()
         return self
-
-    def _open_sender(self) -> Sender:
-        """Return the object that posts the requests."""
-        return self.http
 
     async def __aexit__(self, *exc: object) -> None:
         await self.http.__aexit__(*exc)
@@ -209,7 +212,7 @@ class HttpService(ABC):
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Send ``request`` once and return the reply; see ``builders.sampling.provider.Provider``."""
-        return await self._sender.post(self.path, self.body(request, n))
+        return await self.http.post(self.path, self.body(request, n))
 
     def read(self, reply: Reply) -> list[Completion]:
         """Parse ``reply`` into completions; see ``builders.sampling.provider.Provider``."""
@@ -217,9 +220,9 @@ class HttpService(ABC):
         try:
             return [checked(completion, self.model) for completion in self.answers(value, reply)]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            odd = self._oddities(value) or f"{type(error).__name__}: {error}"
+            odd = redacted_message(self._oddities(value) or f"{type(error).__name__}: {error}")
             raise ServiceError(
-                f"the reply of {self.base_url} does not have the format of {self.name} ({odd}): {reply.body[:200]!r}"
+                f"the reply of {self.base_url} does not have the format of {self.name} ({odd}): {quoted(reply.body)}"
             ) from error
 
     def reply_model(self) -> type[BaseModel] | None:
@@ -260,6 +263,14 @@ class HttpService(ABC):
         """Return the headers that contain the API key ``key``; none if ``key`` is empty."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
+    def credentials(self) -> Credentials | None:
+        """Return the credentials that expire or that sign requests; None if the headers hold all credentials."""
+        return None
+
+    def request_url(self) -> str:
+        """Return the base URL of the requests, with all query parameters."""
+        return self._url
+
     def access(self) -> str:
         """Return the advice that the user gets if the service refuses the credentials. The provider must be open."""
         places = f"{self.config_key}.api_key or the environment variable {self.key_variable}"
@@ -290,30 +301,23 @@ def _digest(value: object) -> str:
 
 
 class HttpBatchService(HttpService):
-    """An ``HttpService`` whose service has a batch API and an official SDK.
+    """An ``HttpService`` whose service has a batch API. Implements ``builders.sampling.provider.BatchProvider``.
 
-    Implements ``builders.sampling.provider.BatchProvider``. With ``mode="batch"``, requests are sent through the batch
-    API, which replies within a day at half the price. ``batching`` sets when batch jobs are submitted and how long the
-    run waits for them.
-
-    With ``transport="sdk"``, the SDK builds the requests. Request bodies and journal keys do not depend on the
-    transport, so a run may change it.
+    With ``mode="batch"``, requests are sent through the batch API, which replies within a day at half the price.
+    ``batching`` sets when batch jobs are submitted and how long the run waits for them.
     """
 
-    operational = (*HttpService.operational, "mode", "batching", "transport")
-    _tokens: BearerTokens | None = None  # the source of tokens that expire
+    operational = (*HttpService.operational, "mode", "batching")
 
     def __init__(
         self,
         *,
         mode: Mode = "online",
         batching: Batching = Batching(),
-        transport: Transport = "direct",
         max_n: int = 1,
         **settings: Unpack[HttpSettings],
     ) -> None:
         super().__init__(max_n=max_n, **settings)
-        self.transport: Transport = transport
         if mode == "batch" and batching.patience_s <= 0:
             raise ValueError(
                 f"batching.patience_s is {batching.patience_s} with mode=batch; expected more than 0. With 0 every "
@@ -326,23 +330,35 @@ class HttpBatchService(HttpService):
     def batches(self) -> BatchApi:
         """Return the batch API of the service. The provider must be open."""
 
-    @abstractmethod
-    def sdk_client(self, settings: ClientSettings) -> SdkClient:
-        """Return the client of the service's official SDK with ``settings``."""
 
-    def client_settings(self, most: float | None = None) -> ClientSettings:
-        """Return the settings of an SDK client.
+def header_texts(headers: Mapping[str, object] | None, variable: str = "") -> dict[str, str]:
+    """Return the headers of a request: ``headers``, and those in the environment variable ``variable``.
 
-        ``most`` is the size limit of a reply in bytes. None means ``limits.reply_mb``.
-        """
-        from bestofn.builders.providers.sdk_transport import client_settings
+    ``variable`` contains one ``NAME: VALUE`` per line. A header in ``headers`` replaces a
+    header of the same name. A header with the value None is not sent.
+    """
+    lines = (os.environ.get(variable) or "").split("\n") if variable else []
+    pairs = [line.partition(":") for line in lines]
+    whole: dict[str, object] = {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
+    given = {name.lower() for name in headers or {}}
+    whole = {name: value for name, value in whole.items() if name.lower() not in given} | dict(headers or {})
+    return {name: str(value) for name, value in whole.items() if value is not None}
 
-        return client_settings(self.http, self._url, self._sent_headers, self.limits.timeout_s, most, self._tokens)
 
-    def _open_sender(self) -> Sender:
-        if self.transport == "direct":
-            return self.http
-        from bestofn.builders.providers.sdk_transport import SdkTransport, own_errors
+def query_text(parameters: Mapping[str, object]) -> str:
+    """Return ``parameters`` as the query of a URL. A list gives one parameter per item; None gives no parameter.
 
-        with own_errors(self.config_key):
-            return SdkTransport(self.sdk_client(self.client_settings()), self.config_key)
+    Raises ``ValueError`` for a value of another type than text, number, or list of texts and numbers.
+    """
+    return urlencode([(name, text) for name, value in parameters.items() for text in _query_texts(name, value)])
+
+
+def _query_texts(name: str, value: object) -> Iterator[str]:
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if one is not None and not isinstance(one, str | int | float):
+            raise ValueError(
+                f"extra_query.{name} is {one!r} ({type(one).__name__}); expected a text, a number, true, false or a "
+                "list of them"
+            )
+        if one is not None:
+            yield str(one).lower() if isinstance(one, bool) else str(one)

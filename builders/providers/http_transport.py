@@ -1,21 +1,22 @@
-"""Sends JSON over HTTP for all services, with a connection pool, typed errors, and an optional log.
+"""Sends all HTTP requests of bestofn, with a session of aiohttp, typed errors, and an optional log.
 
-With ``transport=direct``, this module builds the requests, and ``builders.providers.http_connections`` sends them. With
-``transport=sdk``, the SDK of the service builds them (``builders.providers.sdk_transport``). A session of aiohttp sends
-the requests of the SDKs, and requests with a special header or URL.
-Measurements: docs/decisions/sdk-transport.md. Nothing is retried here; only ``builders.sampling.limiter`` retries.
+What an ordinary client supports is supported: proxies and certificates of the environment, client certificates, IPv6.
+Nothing is retried here; only ``builders.sampling.limiter`` retries. Why no SDK sends the requests:
+docs/decisions/http-client.md.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import ssl
 import time
 from collections.abc import Collection, Mapping
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies, proxy_bypass
 
 from bestofn.builders.errors import (
     AuthenticationError,
@@ -31,10 +32,11 @@ from bestofn.builders.errors import (
 )
 from bestofn.builders.formats.output_file import check_output_file
 from bestofn.builders.providers.content_encoding import ACCEPTED, BodyTooLarge, decoded_body
+from bestofn.builders.providers.credentials import Credentials, fetching_credentials
 from bestofn.builders.providers.event_streams import assembled
 from bestofn.builders.records import JsonObject
-from bestofn.builders.redaction.secrets import bytes_without_known, redacted_message
-from bestofn.builders.redaction.urls import with_path, without_credentials
+from bestofn.builders.redaction.secrets import redacted_message, remember
+from bestofn.builders.redaction.urls import credentials_in, is_http_url, with_path, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rates import retry_after
@@ -44,8 +46,9 @@ if TYPE_CHECKING:
     import aiohttp
     import yarl
 
-    from bestofn.builders.providers.http_connections import Connections, Exchange
-
+CONNECT_S = 10.0
+IDLE_S = 30.0  # an unused connection is closed after this time
+ADDRESSES_S = 300  # the addresses of a host are looked up again after this time
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
@@ -57,14 +60,17 @@ PERMANENT = re.compile(
 )
 """Error texts of services that refuse a request because of its content or its length."""
 PAYMENT = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
+ClientCertificate = tuple[str, str | None]
+"""The PEM files of a client certificate and of its private key; None if the key is in the same file."""
 
 
 class HttpTransport:
-    """A pool of connections to one service.
+    """An HTTP client for one service.
 
-    ``secrets`` are the credentials that the service receives; no message and no log contains them. ``config_key`` is
-    the key of the service's settings, for messages. ``access`` is the advice to the user if the service refuses the
-    credentials. Example:
+    ``credentials`` are those that expire or that sign each request. ``secrets`` are the other credentials that the
+    service receives; no message and no log contains them. Messages name the settings: ``config_key`` is the key of
+    the service's settings, ``url_key`` that of its address, and ``limits_key`` that of its limits. ``access`` is the
+    advice to the user if the service refuses the credentials. Example:
 
         async with HttpTransport(base_url, headers, limits) as http:
             reply = await http.post("/chat/completions", body)
@@ -76,131 +82,152 @@ class HttpTransport:
         headers: Mapping[str, str],
         limits: RateLimits,
         *,
+        credentials: Credentials | None = None,
+        client_cert: ClientCertificate | None = None,
         secrets: Collection[str] = (),
         raw_log: str | None = None,
         config_key: str = "provider",
+        url_key: str = "",
+        limits_key: str = "",
         access: str = "",
     ) -> None:
         self._url = base_url
         self.base_url = without_credentials(base_url.rstrip("/"))  # for messages
         self._headers = dict(headers)
         self._limits = limits
+        self._credentials = credentials
+        self._client_cert = client_cert
         self._secrets = secrets
         self.config_key = config_key
+        self._url_key = url_key or f"{config_key}.base_url"
+        self._limits_key = limits_key or f"{config_key}.limits"
         self.access = access
         self._raw_log = Path(raw_log) if raw_log else None
-        self._endpoints: dict[str, Connections | None] = {}  # URL -> its connections; see ``_endpoint``
 
     async def __aenter__(self) -> HttpTransport:
         import aiohttp
 
-        from bestofn.builders.providers.http_connections import ADDRESSES_S, CONNECT_S, IDLE_S
-
         _check_headers(self._headers, self.config_key)
         if self._raw_log:
             _open_log(self._raw_log, self.config_key)
+        url = self._target("", {})
+        self._proxy = _proxy_for(url)
+        remember(credentials_in(self._proxy or ""))
         self._session = aiohttp.ClientSession(
             headers={"Accept-Encoding": ACCEPTED, **self._headers},
             cookie_jar=aiohttp.DummyCookieJar(),  # the library would print cookies that it cannot parse
             auto_decompress=False,  # ``decoded_body`` keeps what cannot be decoded
             connector=aiohttp.TCPConnector(
-                limit=self._limits.concurrency, ttl_dns_cache=int(ADDRESSES_S), keepalive_timeout=IDLE_S
+                limit=self._limits.concurrency,
+                ttl_dns_cache=ADDRESSES_S,
+                keepalive_timeout=IDLE_S,
+                ssl=_tls(url, self._client_cert, self.config_key),
             ),
             timeout=aiohttp.ClientTimeout(total=self._limits.timeout_s, sock_connect=CONNECT_S),
         )
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for connections in self._endpoints.values():
-            if connections is not None:
-                connections.close()
-        self._endpoints.clear()
         await self._session.close()
 
     async def post(self, path: str, body: JsonObject) -> Reply:
-        """Send ``body`` as JSON in a POST request and return the reply.
+        """Send ``body`` as JSON in a POST request and return the reply. Raises the errors of ``send``."""
+        return await self.send("POST", path, _COMPACT(body).encode(), "application/json")
 
-        Raises ``ConfigError`` if the URL is invalid, ``BudgetError`` if the account has no credit left, and
-        ``ProviderError`` for any other failure.
-        """
-        data = _COMPACT(body).encode()
-        url = with_path(self._url, path)
-        connections = self._endpoint(url)
-        if connections is not None:
-            return await self._exchange(connections.post(data), "POST", url, data)
-        return await self.send("POST", url, data=data, headers={"Content-Type": "application/json"})
-
-    def _endpoint(self, url: str) -> Connections | None:
-        """Return the connections for POST requests to ``url``; None if the session must send them."""
-        if url not in self._endpoints:
-            from bestofn.builders.providers.http_connections import connections_to
-
-            headers = {"Accept-Encoding": ACCEPTED, **self._headers}
-            self._endpoints[url] = connections_to(url, headers, self._limits.concurrency, self._limits.timeout_s)
-        return self._endpoints[url]
-
-    async def send(self, method: str, url: str | yarl.URL, *, most: float | None = None, **options: Any) -> Reply:
-        """Send a request to ``url`` and return the reply. Raises the errors of ``post``.
-
-        ``options`` are arguments of ``aiohttp.ClientSession.request``. ``most`` is the size limit of the reply in
-        bytes; the default is ``limits.reply_mb``. Redirects are not followed, because the key and the prompt would be
-        sent to another address.
-        """
-        sent = options.get("data")
-        exchange = self._session.request(method, url, allow_redirects=False, **options)
-        return await self._exchange(exchange, method, str(url), sent if isinstance(sent, bytes) else b"", most)
-
-    async def _exchange(
+    async def send(
         self,
-        exchange: AbstractAsyncContextManager[aiohttp.ClientResponse] | Exchange,
         method: str,
-        url: str,
-        sent: bytes,
+        path: str,
+        body: bytes = b"",
+        content_type: str = "",
+        *,
+        query: Mapping[str, str] | None = None,
         most: float | None = None,
     ) -> Reply:
-        """Enter ``exchange``, which sends the body ``sent``, and return the reply; see ``send``."""
+        """Send a request to the endpoint ``path`` and return the reply.
+
+        ``most`` is the size limit of the reply in bytes; the default is ``limits.reply_mb``. If the service refuses
+        credentials that expire, the request is sent once more with new ones. Raises ``ConfigError`` if the URL is
+        invalid, ``BudgetError`` if the account has no credit left, and ``ProviderError`` for any other failure.
+        """
+        url = self._target(path, query or {})
+        headers = {"Content-Type": content_type} if content_type else {}
+        if self._credentials is None:
+            return await self._exchange(method, url, body, headers, most)
+        with fetching_credentials(self.config_key):
+            signed = await self._credentials.headers(method, str(url), body)
+        try:
+            return await self._exchange(method, url, body, headers | signed, most)
+        except AuthenticationError as error:
+            with fetching_credentials(self.config_key):
+                if error.status != 401 or not await self._credentials.renewed(signed):
+                    raise
+                signed = await self._credentials.headers(method, str(url), body)
+        return await self._exchange(method, url, body, headers | signed, most)
+
+    def _target(self, path: str, query: Mapping[str, str]) -> yarl.URL:
+        """Return the URL of ``path`` in the spelling that is sent, because signatures cover the spelling."""
+        import yarl
+
+        try:
+            url = yarl.URL(with_path(self._url, path))
+            return url.update_query(query) if query else url
+        except ValueError as error:
+            raise self._invalid_url() from error
+
+    def _invalid_url(self) -> ConfigError:
+        return ConfigError(f"{self._url_key} is {self.base_url!r}; expected a URL such as https://host/v1")
+
+    async def _exchange(
+        self, method: str, url: yarl.URL, sent: bytes, headers: Mapping[str, str], most: float | None
+    ) -> Reply:
+        """Send one request and return the reply.
+
+        Redirects are not followed, because the key and the prompt would be sent to another address.
+        """
         import aiohttp
-        from aiohttp.http import HttpProcessingError
 
         started = time.perf_counter()
         reading = False
         try:
-            async with exchange as response:
+            async with self._session.request(
+                method, url, data=sent or None, headers=headers, allow_redirects=False, proxy=self._proxy
+            ) as response:
                 reading = True
-                status, headers = response.status, response.headers
+                status, received = response.status, response.headers
                 with CollectedNotes() as repaired:
                     body, encoding = await self._body(response, most)
         except TimeoutError as error:
             raise ConnectionFailed(
                 f"{self.base_url} did not answer within {time.perf_counter() - started:.0f} s. "
-                f"To wait longer, set {self.config_key}.limits.timeout_s.",
+                f"To wait longer, set {self._limits_key}.timeout_s.",
                 cause="timeout",
             ) from error
         except aiohttp.InvalidURL as error:
-            raise ConfigError(
-                f"{self.config_key}.base_url is {self.base_url!r}; expected a URL such as https://host/v1"
-            ) from error
-        except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
+            raise self._invalid_url() from error
+        except (aiohttp.ClientError, OSError) as error:
             reason = self.redacted(str(error)) or type(error).__name__
-            raise ConnectionFailed(f"{self.base_url}: {reason}", cause=_cause(error, reading)) from error
+            message = f"{self.base_url}: {reason}{_remedy(error)}"
+            raise ConnectionFailed(message, cause=_cause(error, reading)) from error
         seconds = time.perf_counter() - started
         if self._raw_log:
-            self._write_log(method, url, sent, status, body, seconds)
+            self._write_log(method, str(url), sent, status, body, seconds)
         if 300 <= status < 400:
-            target = self.redacted(headers.get("location", "an unknown address"))
+            target = self.redacted(received.get("location", "an unknown address"))
             raise RedirectRefused(
                 f"{self.base_url} redirects to {target} (status {status}). The API key and the prompts are not sent "
-                f"there. If this address is right, set {self.config_key}.base_url to it."
+                f"there. If this address is right, set {self._url_key} to it."
             )
         if status >= 400:
-            raise self._error(status, headers, body)
-        request_id = next((headers[name] for name in REQUEST_ID_HEADERS if name in headers), "")
-        return Reply(body, seconds, request_id, headers, repaired, encoding)
+            raise self._error(status, received, body)
+        request_id = next((received[name] for name in REQUEST_ID_HEADERS if name in received), "")
+        return Reply(body, seconds, request_id, received, repaired, encoding)
 
-    async def _body(self, response: aiohttp.ClientResponse | Exchange, most: float | None) -> tuple[bytes, str]:
+    async def _body(self, response: aiohttp.ClientResponse, most: float | None) -> tuple[bytes, str]:
         """Return (decoded body, "") of ``response``; (body, name of its encoding) if it cannot be decoded.
 
-        Raises ``RequestError`` if the body is larger than ``most`` bytes.
+        Nothing in the body is changed: it is paid for, and it is data. Raises ``RequestError`` if the body is larger
+        than ``most`` bytes.
         """
         most = self._limits.reply_mb * 1e6 if most is None else most
         parts: list[bytes] = []
@@ -211,14 +238,13 @@ class HttpTransport:
                 size += len(part)
                 if size > most:
                     raise BodyTooLarge
-            body, encoding = decoded_body(b"".join(parts), response.headers.get("content-encoding", ""), most)
+            return decoded_body(b"".join(parts), response.headers.get("content-encoding", ""), most)
         except BodyTooLarge as error:
             raise RequestError(
                 f"the reply of {self.base_url} is larger than {most / 1e6:,.0f} MB. "
-                f"To accept larger replies, set {self.config_key}.limits.reply_mb.",
+                f"To accept larger replies, set {self._limits_key}.reply_mb.",
                 cause="reply too large",
             ) from error
-        return bytes_without_known(body), encoding
 
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
         reason = self.redacted(error_text(body))
@@ -301,9 +327,9 @@ def parsed(reply: Reply) -> JsonObject:
     try:
         value = decoded(reply.body)
     except (ValueError, RecursionError) as error:
-        raise ServiceError(f"the reply is not JSON: {reply.body[:200]!r}", cause="reply is not JSON") from error
+        raise ServiceError(f"the reply is not JSON: {quoted(reply.body)}", cause="reply is not JSON") from error
     if not isinstance(value, dict):
-        raise ServiceError(f"the reply is a JSON {type(value).__name__}; expected an object: {reply.body[:200]!r}")
+        raise ServiceError(f"the reply is a JSON {type(value).__name__}; expected an object: {quoted(reply.body)}")
     if value.get("error"):
         raise ServiceError(f"the reply is an error: {error_text(reply.body)}", cause="error with status 200")
     return value
@@ -313,7 +339,7 @@ def check_encoding(reply: Reply) -> None:
     """Raise ``ServiceError`` if the content encoding of ``reply`` cannot be decoded."""
     if reply.encoding:
         raise ServiceError(
-            f"the body of the reply cannot be decoded (content-encoding: {reply.encoding}): {reply.body[:40]!r}",
+            f"the body of the reply cannot be decoded (content-encoding: {reply.encoding}): {quoted(reply.body, 40)}",
             cause="undecodable content encoding",
         )
 
@@ -349,15 +375,24 @@ _DECODER = json.JSONDecoder(parse_int=_integer)
 
 
 def error_text(body: bytes) -> str:
-    """Return the error message in the response ``body``. If the format is unknown, return the start of ``body``."""
+    """Return the error message in the response ``body``, with credentials masked.
+
+    If the format is unknown, return the start of ``body``.
+    """
     value = _json_or_text(body)
-    if isinstance(value, dict):
-        error = value.get("error", value)
-        if isinstance(error, dict):
-            parts = [str(error[key]) for key in ("type", "code", "message", "detail") if error.get(key)]
-            return ": ".join(dict.fromkeys(parts)) or json.dumps(error)[:500]
-        return str(error)[:500]
-    return str(value)[:500] or "an empty body"
+    error = value.get("error", value) if isinstance(value, dict) else value
+    if isinstance(error, dict):
+        parts = [str(error[key]) for key in ("type", "code", "message", "detail") if error.get(key)]
+        if parts:
+            return redacted_message(": ".join(dict.fromkeys(parts)))
+        error = json.dumps(error)
+    return redacted_message(str(error))[:500] or "an empty body"
+
+
+def quoted(value: object, most: int = 200) -> str:
+    """Return the start of ``value``, a part of a reply, for a message, with credentials masked."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return repr(redacted_message(text)[:most])
 
 
 def _json_or_text(body: bytes) -> Any:
@@ -373,12 +408,74 @@ def _cause(error: Exception, reading: bool) -> str:
     ``reading`` means that the headers of the reply had arrived before the failure.
     """
     import aiohttp
-    from aiohttp.http import HttpProcessingError
 
-    from bestofn.builders.providers.http_connections import NoConnection
-
-    if isinstance(error, aiohttp.ClientConnectorError | NoConnection):
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientHttpProxyError):
         return "no connection"
-    if isinstance(error, aiohttp.ClientResponseError | HttpProcessingError):
+    if isinstance(error, aiohttp.ClientResponseError):
         return "malformed HTTP"
     return "incomplete or damaged reply" if reading else "connection lost"
+
+
+def _remedy(error: Exception) -> str:
+    """Return what the user can do about a failed connection; "" if nothing is known."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return ". To trust your own certificate authority, set SSL_CERT_FILE to its PEM file."
+    if isinstance(error, aiohttp.ClientHttpProxyError | aiohttp.ClientProxyConnectionError):
+        return ". Check the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; NO_PROXY lists hosts without a proxy."
+    return ""
+
+
+def _proxy_for(url: yarl.URL) -> str | None:
+    """Return the proxy that the environment sets for requests to ``url``; None if there is none.
+
+    aiohttp's ``trust_env`` is not used: it reads the environment again for each request, in a thread, and fails if
+    ``~/.netrc`` knows the host of a request with an ``Authorization`` header.
+    """
+    if proxy_bypass(f"{url.host}:{url.port}"):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    whole = proxy if "://" in proxy else f"http://{proxy}"
+    if not is_http_url(whole):
+        raise ConfigError(
+            f"the proxy for {url.scheme} is {without_credentials(whole)!r}; expected a URL that begins with http:// or "
+            "https://. Correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or list the host in NO_PROXY."
+        )
+    return whole
+
+
+def _tls(url: yarl.URL, client_cert: ClientCertificate | None, config_key: str) -> ssl.SSLContext | bool:
+    """Return the settings of TLS: the trusted authorities of the environment, and the client certificate.
+
+    OpenSSL reads ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` itself, but ignores a value that it cannot read.
+    """
+    if url.scheme != "https":
+        if client_cert:
+            raise ConfigError(f"{config_key}.client_cert_file is set, but {without_credentials(str(url))} has no TLS")
+        return True
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file:
+        try:
+            context.load_verify_locations(file)
+        except OSError as error:
+            raise ConfigError(
+                f"SSL_CERT_FILE is {file}, which cannot be used ({error}); expected a PEM file of certificates"
+            ) from error
+    if folder and not any(Path(one).is_dir() for one in folder.split(os.pathsep)):
+        raise ConfigError(f"SSL_CERT_DIR is {folder}, which is no folder; expected a folder of certificates")
+    if client_cert:
+        certificate, key = client_cert
+        try:
+            context.load_cert_chain(certificate, key, password="")  # a password would be asked for on the terminal
+        except OSError as error:
+            raise ConfigError(
+                f"{config_key}.client_cert_file is {certificate} and {config_key}.client_key_file is {key}, which "
+                f"cannot be used ({error}); expected PEM files with a certificate and its key without a password"
+            ) from error
+    return context

@@ -12,6 +12,7 @@ from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import arguments_or_malformed, call, call_name
 from bestofn.builders.providers.http_service import HttpService, HttpSettings
+from bestofn.builders.providers.http_transport import quoted
 from bestofn.builders.providers.wire_values import content_of, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.provider import Reply
@@ -88,7 +89,7 @@ class Ollama(HttpService):
         """Return the one completion in ``value``. Raises ``ServiceError`` if the reply is incomplete."""
         if not value.get("done", True):
             raise ServiceError(
-                f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}",
+                f"the reply of {self.base_url} is incomplete (done is false): {quoted(reply.body)}",
                 cause="unfinished reply",
             )
         received = value["message"]

@@ -5,7 +5,7 @@ Selected with ``provider=openai_chat`` or ``provider=vllm``; called by the sampl
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -13,22 +13,20 @@ from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import answer_parts
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.bearer_tokens import BearerTokens
-from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, Transport
+from bestofn.builders.providers.batch_apis import OpenAIBatches
+from bestofn.builders.providers.credentials import BearerTokens, Credentials
+from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService
+from bestofn.builders.providers.http_transport import quoted
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.samples import shared_usage
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
     from openai.types import ReasoningEffort
     from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCompletionToolUnionParam
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
     from openai.types.shared_params.response_format_json_schema import JSONSchema
-
-    from bestofn.builders.providers.batch_apis import OpenAIBatches
-    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 STOP: Mapping[str, StopReason] = {
     "stop": "stop",
@@ -46,8 +44,8 @@ class OpenAIChat(HttpBatchService):
     If a server returns fewer completions than requested, the sampler requests the missing ones. If ``base_url`` is
     None, the environment variable ``OPENAI_BASE_URL`` is used; if that is not set, OpenAI's own URL is used.
     ``max_tokens_field`` is the server's name for the token limit. None means ``max_completion_tokens`` for OpenAI and
-    ``max_tokens`` for other servers. ``bearer`` is the source of a token that expires (see ``bearer_tokens``); OpenAI's
-    SDK then sends the requests. For the other settings, see ``HttpBatchService``.
+    ``max_tokens`` for other servers. ``bearer`` is the source of a token that expires (see ``credentials``). For the
+    other settings, see ``HttpBatchService``.
     """
 
     name = "openai_chat"
@@ -65,29 +63,23 @@ class OpenAIChat(HttpBatchService):
         bearer: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
-        transport: Transport = "direct",
         **settings: Unpack[BatchSettings],
     ) -> None:
-        super().__init__(
-            transport="sdk" if bearer else transport,
-            max_n=max_n,
-            **settings,
-        )
+        super().__init__(max_n=max_n, **settings)
         if bearer and settings.get("api_key"):
             raise ValueError("api_key and bearer are both set; expected one of them")
         self._tokens = BearerTokens(bearer) if bearer else None
         own = self.base_url == self.public_url
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
-    def sdk_client(self, settings: ClientSettings) -> AsyncOpenAI:
-        """Return the client of OpenAI's SDK."""
-        from bestofn.builders.providers.sdk_clients import openai_client
-
-        return openai_client(self._tokens.open() if self._tokens else None, **settings)
-
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return the header that contains ``key``. With ``bearer``, there is no header: the SDK sends the token."""
-        return {} if self._tokens else super().key_headers(key)
+        """Return the header that contains ``key``, unless ``bearer`` is set; at OpenAI, also ``account_headers``."""
+        own = account_headers() if self.base_url == self.public_url else {}
+        return own if self._tokens else own | super().key_headers(key)
+
+    def credentials(self) -> Credentials | None:
+        """Return the source of the tokens if ``bearer`` is set; see ``HttpService.credentials``."""
+        return self._tokens.open() if self._tokens else None
 
     def access(self) -> str:
         """Return the advice that the user gets if the service refuses the credentials; see ``HttpService.access``."""
@@ -95,9 +87,7 @@ class OpenAIChat(HttpBatchService):
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        from bestofn.builders.providers.batch_apis import OpenAIBatches
-
-        return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, self.batch_endpoint)
+        return OpenAIBatches(self.http, self.batch_endpoint)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body in the format of Chat Completions."""
@@ -131,7 +121,7 @@ class OpenAIChat(HttpBatchService):
         choices = value["choices"]
         if not choices:
             raise ServiceError(
-                f"the reply of {self.base_url} has no choices: {reply.body[:200]!r}", cause="no completion"
+                f"the reply of {self.base_url} has no choices: {quoted(reply.body)}", cause="no completion"
             )
         shares = shared_usage(self.usage(value), len(choices))
         return [self._completion(choice, value, share, reply) for choice, share in zip(choices, shares, strict=True)]
@@ -181,6 +171,12 @@ class OpenAIChat(HttpBatchService):
             cache_write=token_count(prompt.get("cache_write_tokens")),
             reasoning=token_count(completion.get("reasoning_tokens")),
         )
+
+
+def account_headers() -> dict[str, str]:
+    """Return the headers with the organization and the project of OpenAI that environment variables name."""
+    names = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+    return {header: os.environ[name] for header, name in names.items() if os.environ.get(name)}
 
 
 def _sent(message: Message) -> dict[str, object]:

@@ -6,7 +6,6 @@ Selected with ``provider=openai``; called by the sampler (``builders.sampling``)
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Unpack, cast
 
@@ -14,20 +13,18 @@ from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.formats.wire_tools import request_for_wire
-from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService, Transport
-from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.providers.batch_apis import OpenAIBatches
+from bestofn.builders.providers.http_service import BatchSettings, HttpBatchService
+from bestofn.builders.providers.http_transport import quoted
+from bestofn.builders.providers.openai_chat import OpenAIChat, account_headers
 from bestofn.builders.providers.wire_values import as_object, token_count, without_none
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.provider import Reply
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
     from openai.types.responses import Response, ResponseInputParam, ToolParam
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
     from openai.types.shared_params import Reasoning
-
-    from bestofn.builders.providers.batch_apis import OpenAIBatches
-    from bestofn.builders.providers.sdk_transport import ClientSettings
 
 log = logging.getLogger(__name__)
 
@@ -57,13 +54,9 @@ class OpenAIResponses(HttpBatchService):
         self,
         *,
         summary: str | None = None,
-        transport: Transport = "direct",
         **settings: Unpack[BatchSettings],
     ) -> None:
-        super().__init__(
-            transport=transport,
-            **settings,
-        )
+        super().__init__(**settings)
         self.summary = summary
         self._chat = OpenAIChat(**settings)
         self._chat_only = False
@@ -74,17 +67,14 @@ class OpenAIResponses(HttpBatchService):
         """The identity of ``HttpService``, followed by the setting ``summary``, which changes a completion."""
         return super().identity + (f" summary={self.summary}" if self.summary else "")
 
-    def sdk_client(self, settings: ClientSettings) -> AsyncOpenAI:
-        """Return the client of OpenAI's SDK."""
-        from bestofn.builders.providers.sdk_clients import openai_client
-
-        return openai_client(**settings)
+    def key_headers(self, key: str) -> dict[str, str]:
+        """Return the header that contains ``key``; at OpenAI, also ``account_headers``."""
+        own = account_headers() if self.base_url == self.public_url else {}
+        return own | super().key_headers(key)
 
     def batches(self) -> OpenAIBatches:
         """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
-        from bestofn.builders.providers.batch_apis import OpenAIBatches
-
-        return OpenAIBatches(self.sdk_client(self.client_settings(math.inf)), self.http, "/v1/responses")
+        return OpenAIBatches(self.http, "/v1/responses")
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Send ``request`` once and return the reply. Uses Chat Completions if the server has no Responses API."""
@@ -119,7 +109,7 @@ class OpenAIResponses(HttpBatchService):
         return reply
 
     async def _ask_chat(self, request: Request, n: int) -> Reply:
-        return await self._sender.post(self._chat.path, self._chat.body(request, n))
+        return await self.http.post(self._chat.path, self._chat.body(request, n))
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body in the format of the Responses API."""
@@ -153,7 +143,7 @@ class OpenAIResponses(HttpBatchService):
             return self._chat.answers(value, reply)
         if value.get("status") in ("failed", "cancelled"):
             raise ServiceError(
-                f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}",
+                f"the response of {self.base_url} has the status {value['status']}: {quoted(value.get('error'))}",
                 cause="unfinished reply",
             )
         text, refusal, summary, calls = "", "", [], []

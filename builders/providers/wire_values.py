@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import NoneType
 
 from bestofn.builders.errors import ServiceError
+from bestofn.builders.providers.http_transport import quoted
 from bestofn.builders.records import Completion, JsonObject
 from bestofn.builders.sampling.repairs import note
 
@@ -78,4 +79,4 @@ def _check_call(call: JsonObject) -> None:
 
 
 def _shown(value: object) -> str:
-    return f"{value!r:.100} ({type(value).__name__})"
+    return f"{quoted(value, 100)} ({type(value).__name__})"

@@ -29,7 +29,7 @@ LEAST = 8  # shorter values are not remembered, because they occur in ordinary t
 _HEADERS = re.compile(r"(?i)headers?$")
 _SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|apikey)\s+")
 _NO_CREDENTIALS = ("PWD", "OLDPWD")  # environment variables with the name of a password and another meaning
-_remembered: Mapping[str, bytes] = {}  # credential -> its UTF-8 bytes, the longest credential first; never changed
+_remembered: tuple[str, ...] = ()  # all credentials in all spellings, the longest first
 _replacing = threading.Lock()  # held while ``_remembered`` is replaced
 
 
@@ -45,8 +45,8 @@ def remember(values: Iterable[str]) -> None:
         mixed = any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))
         if len(secret) >= (LEAST if mixed else 2 * LEAST):
             with _replacing:
-                spellings = sorted({*_remembered, *_spellings(secret)}, key=lambda text: (-len(text), text))
-                _remembered = {spelling: spelling.encode("utf-8", "replace") for spelling in spellings}
+                spellings = {*_remembered, *_spellings(secret)}
+                _remembered = tuple(sorted(spellings, key=lambda text: (-len(text), text)))
 
 
 def remember_config(config: object) -> None:
@@ -105,14 +105,6 @@ def without_known(text: str) -> str:
         if secret in text:
             text = text.replace(secret, MASK)
     return text
-
-
-def bytes_without_known(data: bytes) -> bytes:
-    """Return ``data`` with "***" in place of stored credentials."""
-    for secret in _remembered.values():
-        if secret in data:
-            data = data.replace(secret, MASK.encode())
-    return data
 
 
 def redacted_override(word: str) -> str:

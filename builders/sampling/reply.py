@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from bestofn.builders.errors import ServiceError, UnreadableReply
 from bestofn.builders.records import Completion, Usage
+from bestofn.builders.redaction.secrets import redacted_message
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Entry, Journal, StoredAnswer
@@ -83,6 +84,7 @@ class ReplyStore:
             problem = f"the reply of {self._provider.name} cannot be parsed: {type(error).__name__}: {error}"
             if isinstance(error, ServiceError):
                 problem, cause = str(error), error.cause
+            problem = redacted_message(problem)  # it may quote the reply, which is stored unchanged
         else:
             if completions:
                 if len(completions) != n:

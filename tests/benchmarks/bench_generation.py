@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bestofn.scripts.benchmark_speed import bare, facts, server
 
@@ -95,9 +95,7 @@ def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) 
         return loop.run(asked(port, prompts, concurrency, max_n, waiting))
 
 
-async def asked(
-    port: int, prompts: int, concurrency: int, max_n: int, waiting: int, transport: Literal["direct", "sdk"] = "direct"
-) -> dict[str, Any]:
+async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
     """Sample N completions for each of ``prompts`` prompts with journal, rate limits and budget. Return the figures.
 
     ``waiting`` queries are in flight at a time. The CPU time excludes the imports.
@@ -113,7 +111,7 @@ async def asked(
         journal, ledger = Journal(Path(folder) / "journal.sqlite"), Ledger()
         url = f"http://127.0.0.1:{port}/v1"
         limits = RateLimits(concurrency=concurrency)
-        provider = OpenAIChat(model="mock-model", base_url=url, limits=limits, max_n=max_n, transport=transport)
+        provider = OpenAIChat(model="mock-model", base_url=url, limits=limits, max_n=max_n)
         draws = sampler(provider, journal, ledger)
         numbers = iter(range(prompts))
         sampling = Sampling(temperature=0.7)

@@ -1,10 +1,9 @@
-"""Compares the transports of the engine with bare clients, on the same mock server, in turn.
+"""Compares the engine with bare clients, on the same mock server, in turn.
 
     python tests/benchmarks/bench_transports.py [--prompts 1000] [--rounds 3] [--in-flight 64,256]
 
-The clients are aiohttp, the official OpenAI client with httpx2 and with its aiohttp backend, and the engine with
-``transport=direct`` and ``transport=sdk``. Prints the median of the rounds. On a shared machine only the shares are
-meaningful.
+The clients are aiohttp, the engine, and the official OpenAI client with httpx2 and with its aiohttp backend. Prints the
+median of the rounds. On a shared machine only the shares are meaningful.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.benchmarks.bench_generation import N, asked, bare, facts, server  # noqa: E402
 
-CLIENTS = ("aiohttp", "direct", "openai httpx2", "openai aiohttp", "sdk")
+CLIENTS = ("aiohttp", "bestofn", "openai httpx2", "openai aiohttp")
 
 
 def main() -> None:
@@ -65,7 +64,7 @@ def one(client: str, port: int, prompts: int, concurrency: int) -> dict[str, Any
     from bestofn.builders.concurrency.event_loop import Loop
 
     with Loop() as loop:
-        return loop.run(asked(port, prompts, concurrency, N, 1024, "sdk" if client == "sdk" else "direct"))
+        return loop.run(asked(port, prompts, concurrency, N, 1024))
 
 
 async def official(port: int, prompts: int, concurrency: int, with_aiohttp: bool) -> dict[str, Any]:

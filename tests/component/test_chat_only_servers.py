@@ -27,10 +27,9 @@ def ask(provider: OpenAIResponses, times: int) -> list[Completion]:
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("transport", ["direct", "sdk"])
-def test_chat_completions_are_used_after_one_refusal(transport, caplog: pytest.LogCaptureFixture) -> None:
+def test_chat_completions_are_used_after_one_refusal(caplog: pytest.LogCaptureFixture) -> None:
     with WireServer(chat_only) as server, caplog.at_level(logging.WARNING):
-        provider = OpenAIResponses(model="m", base_url=f"{server.url}/v1", api_key="k", transport=transport)
+        provider = OpenAIResponses(model="m", base_url=f"{server.url}/v1", api_key="k")
         completions = ask(provider, 3)
     assert [completion.text for completion in completions] == ["3"] * 3
     assert [sent.path.removeprefix("/v1") for sent in server.sent] == ["/responses", *["/chat/completions"] * 3]

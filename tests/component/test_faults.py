@@ -24,13 +24,10 @@ from tests.commands import run_here
 from tests.faults.catalogue import CHOICES, FAULTS, REFUSALS, STOPS, Fault
 from tests.faults.server import FaultServer
 from tests.faults.shapes import SHAPES, answer
-from tests.transports import TRANSPORTS, use_transport
 
 N = 2
 QUESTIONS = [f"question {number}?" for number in range(8)]
 PRICES = {"m": {"input": 1.0, "output": 10.0}}
-WAYS = [(shape, transport) for shape in SHAPES for transport in TRANSPORTS if (shape, transport) != ("ollama", "sdk")]
-both_transports = pytest.mark.parametrize(("shape", "transport"), WAYS)
 
 
 @pytest.fixture(autouse=True)
@@ -81,11 +78,8 @@ def check_answers(server: FaultServer, answers: dict[str, list[Answer]], stored:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-@both_transports
-def test_a_fault_in_thirty_percent_of_the_replies(
-    shape: str, transport: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_transport(monkeypatch, transport)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_fault_in_thirty_percent_of_the_replies(shape: str, name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     with FaultServer(SHAPES[shape], [fault]) as server:
         answers, totals, stored, spent = sampled(tmp_path, server, 0.2 if fault.cause == "timeout" else 60.0)
@@ -159,11 +153,8 @@ def words_of(server: FaultServer, folder: Path, *more: str) -> list[str]:
     return [*words, "+prices={m: {input: 1.0, output: 10.0}}", "shard_size=20", f"out={folder / 'run'}", *more]
 
 
-@both_transports
-def test_a_build_with_all_faults_mixed(
-    shape: str, transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_transport(monkeypatch, transport)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_build_with_all_faults_mixed(shape: str, tmp_path: Path) -> None:
     faults = [fault for fault in FAULTS.values() if "timeout" not in fault.cause]
     with FaultServer(SHAPES[shape], faults) as server:
         done = run_here(words_of(server, tmp_path, "max_error_share=0.2"), tmp_path)

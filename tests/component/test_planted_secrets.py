@@ -46,7 +46,7 @@ PLANTED = {
 @pytest.fixture(autouse=True)
 def _own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Restore the state of this process that the commands change."""
-    monkeypatch.setattr(secrets, "_remembered", {})
+    monkeypatch.setattr(secrets, "_remembered", ())
     monkeypatch.setattr(logging.root, "handlers", list(logging.root.handlers))
     factory, hooks = logging.getLogRecordFactory(), (process.sys.excepthook, process.threading.excepthook)
     yield
@@ -55,18 +55,22 @@ def _own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def echo(sent: Sent) -> Answer:
-    """Return an answer, an error or a redirect that repeats everything in the request."""
+    """Return an answer, or an error that repeats everything in the request.
+
+    The answers repeat nothing: they are data, which is stored as it was sent.
+    """
     received = json.dumps({"headers": dict(sent.headers), "query": dict(sent.query), "body": sent.raw.decode()})
     if sent.path.endswith("/classify"):
-        status = 200 if "sum 1 " in received else 400
-        return Answer({"data": [{"index": 0, "probs": [0.5]}], "error": received}, status=status)
-    content = f"I received {received}. The answer is 3."
+        if "sum 1 " in received:
+            return Answer({"data": [{"index": 0, "probs": [0.5]}]})
+        return Answer({"error": received}, status=400)
+    content = "The answer is 3."
     if json.loads(sent.raw)["model"] == "judge":
         content = f'{{"reasoning": "", "equivalent": true, "confidence": 1.0}}\n{content}'
     elif "sum 2 " in received:
         return Answer({"error": {"message": received, "type": "invalid_request"}}, status=400)
     elif "sum 3 " in received:
-        return Answer(b"{" + received.encode())
+        return Answer(b"{" + received.encode(), status=502)
     choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
     return Answer({"model": "m", "choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 5}})
 

@@ -250,7 +250,7 @@ def test_a_push_names_the_place_of_a_credential_and_not_the_credential(
         return {**row, "candidates": [{**first, "messages": [said]}, *rest]}
 
     run = write_run(tmp_path / "run", 6, change=leaking)
-    monkeypatch.setattr(secrets, "_remembered", {})
+    monkeypatch.setattr(secrets, "_remembered", ())
     with pytest.raises(SourceError, match=r"(?s)column answer: an API key .*allow_key_like_text=true") as caught:
         prepare(run, Hub("a/b"), PushChecks(force=True))
     assert "candidates/data.parquet" in str(caught.value)

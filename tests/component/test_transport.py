@@ -21,7 +21,6 @@ from bestofn.builders.records import Request
 from bestofn.builders.sampling.limiter import RateLimits
 from tests.wire_server import Answer, WireServer
 
-pytestmark = pytest.mark.usefixtures("transport")
 ASK = Request(messages=({"role": "user", "content": "1 + 1?"},))
 KEY = "sk-proj-abcdefghij1234567890"
 GOOD = {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": "2"}}]}

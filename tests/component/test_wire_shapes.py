@@ -27,7 +27,6 @@ from bestofn.builders.records import Completion, Request, Sampling, Usage
 from bestofn.builders.sampling.cost import load_prices
 from tests.wire_server import Answer, Sent, WireServer
 
-pytestmark = pytest.mark.usefixtures("transport")
 ADD = declaration(
     "add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 )

@@ -7,10 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from anthropic import AsyncAnthropic
 from hypothesis import given
 from hypothesis import strategies as st
-from openai import AsyncOpenAI
 
 from bestofn.builders.errors import PermanentRefusal, RequestError
 from bestofn.builders.providers.batch_apis import AnthropicBatches, OpenAIBatches
@@ -20,8 +18,8 @@ from bestofn.builders.sampling.provider import Reply
 
 HTTP = HttpTransport("http://service", {}, RateLimits())
 APIS = {
-    "openai": OpenAIBatches(AsyncOpenAI(api_key="k"), HTTP, "/v1/chat/completions"),
-    "anthropic": AnthropicBatches(AsyncAnthropic(api_key="k"), HTTP),
+    "openai": OpenAIBatches(HTTP, "/v1/chat/completions"),
+    "anthropic": AnthropicBatches(HTTP),
 }
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -14,7 +14,7 @@ from bestofn.builders.errors import AuthenticationError
 from bestofn.builders.providers.anthropic_clouds import BedrockMessages, VertexMessages
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.azure_openai import AzureOpenAI
-from bestofn.builders.providers.bearer_tokens import BearerTokens
+from bestofn.builders.providers.credentials import BearerTokens
 from bestofn.builders.providers.http_service import HttpService
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from tests.batch_doubles import OpenAIDouble

@@ -1,4 +1,4 @@
-"""Extra headers, URL parameters, body fields and ``sampling.extra`` are sent by both transports.
+"""Extra headers, URL parameters, body fields and ``sampling.extra`` are sent.
 
 The identity of the provider includes all of these settings.
 """
@@ -40,7 +40,6 @@ def made(kind: Any, url: str = "http://h/v1", **settings: Any) -> HttpService:
     return kind(model="m", base_url=url, **settings)
 
 
-@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_extra_settings_are_sent(shape: str) -> None:
     kind, reply = SHAPES[shape]
@@ -92,7 +91,6 @@ def test_each_sampling_setting_is_sent_or_listed_as_not_sent(shape: str, name: s
     assert is_sent != (name in provider.omitted)
 
 
-@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_query_values_are_repeated_and_written_as_in_json(shape: str) -> None:
     kind, reply = SHAPES[shape]
@@ -118,7 +116,6 @@ def test_values_that_cannot_be_sent_are_refused(settings: dict[str, Any], messag
         RequestBuilder(sampling=Sampling(extra={"x": float("nan")}))
 
 
-@pytest.mark.usefixtures("transport")
 def test_the_headers_of_anthropics_variable_are_sent_and_part_of_the_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

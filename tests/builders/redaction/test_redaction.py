@@ -52,7 +52,7 @@ PLAIN = [
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_remembered", {})
+    monkeypatch.setattr(secrets, "_remembered", ())
 
 
 @pytest.mark.parametrize("name", [*NAMES, "password", "credentials", "Cookie", "Ocp-Apim-Subscription-Key"])
@@ -177,11 +177,11 @@ def test_a_credential_is_masked_while_others_are_remembered(monkeypatch: pytest.
     masked = []
 
     class Watched(str):
-        """A credential that masks a text while ``remember`` encodes it."""
+        """A credential that masks a text while ``remember`` sorts it."""
 
-        def encode(self, *given: str) -> bytes:
+        def __len__(self) -> int:
             masked.append(redacted_text("sent first-secret-of-a-thread-1"))
-            return super().encode(*given)
+            return super().__len__()
 
     remember(["first-secret-of-a-thread-1"])
     monkeypatch.setattr(secrets, "_spellings", lambda secret: {Watched(secret)})
