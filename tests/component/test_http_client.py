@@ -370,6 +370,7 @@ def test_the_reply_is_what_the_server_sent_and_messages_hold_no_secret(body: byt
         assert not any(secret in str(caught.value) for secret in secrets.remembered())
 
 
+@pytest.mark.usefixtures("no_other_secrets")
 def test_a_right_program_that_contains_a_secret_of_the_environment_is_journaled_unchanged(tmp_path: Path) -> None:
     secrets.remember(["password123"])
     program = "def check(pw):\n    return pw == 'password123'"
