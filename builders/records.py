@@ -338,10 +338,10 @@ class Program:
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is
     ``[setup]``, and each call gets a new database.
-    ``tests``: source code that a separate driver process executes after ``setup``. If a test calls a function of the
-    program, the driver forwards the call to the program's process.
-    ``same_process``: no driver is used. The tests run in the program's own process, as benchmarks run them. The
-    program can forge these results. So they never give a pass, but they can change a fail to ``abstain``.
+    ``tests``: source code that is executed after ``setup``. Python's tests run in the program's own process, as
+    benchmarks run them, so a program can forge their results: a pass must be confirmed by altered tests that fail. In
+    JavaScript and Bash, a separate driver process executes the tests and forwards their calls to the program's process,
+    unless ``same_process`` is set.
     """
 
     language: Language
@@ -351,9 +351,10 @@ class Program:
     calls: tuple[JsonObject, ...] = ()
     stdins: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
-    setup: str = ""  # source that the driver executes before the tests
+    setup: str = ""  # source that is executed before the tests
     entry_point: str = ""  # name of the function that is passed to ``check(candidate)``
     same_process: bool = False
+    places: tuple[tuple[tuple[int, ...], ...], ...] = ()  # per test, line and column of the assertions to watch
     engine: str = ""  # language ``engine`` only: the source of the database engine
     built: str = ""  # compiled languages only: the compiled program; "" means that this run compiles it
     limits: Limits = field(default_factory=Limits)

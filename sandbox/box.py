@@ -108,7 +108,7 @@ class Box:
         """Execute ``program`` and return its execution. Raises ``BoxGone`` if the box gives no valid reply."""
         self.runs += 1
         self.language = program.language
-        key = "" if program.same_process else secrets.token_hex(8)
+        key = "" if _is_one_process(program) else secrets.token_hex(8)
         head, body = _request(program, key)
         try:
             async with asyncio.timeout(LONGEST * _total_s(program) + GRACE_S):
@@ -159,6 +159,7 @@ def _program_part(program: Program, key: str) -> bytes:
             "name": call.get("name", ""),
             "args": plain.encode(list(call.get("args", ()))),
             "kwargs": plain.encode(dict(call.get("kwargs") or {})),
+            "watched": bool(call.get("watched")),
         }
         for call in program.calls
     ]
@@ -173,7 +174,9 @@ def _program_part(program: Program, key: str) -> bytes:
         job["engine"] = program.engine
     if program.language in COMPILED:
         job |= {**_tests(program), "built": program.built, "key": key}
-    return json.dumps({**job, **_tests(program)} if program.same_process else job).encode()
+    if program.tests and _is_one_process(program):
+        job |= {**_tests(program), "places": program.places}
+    return json.dumps(job).encode()
 
 
 def _builds(program: Program) -> bool:
@@ -181,11 +184,16 @@ def _builds(program: Program) -> bool:
     return program.language in COMPILED and not program.built
 
 
+def _is_one_process(program: Program) -> bool:
+    """Return True if the tests run in the program's process."""
+    return program.same_process or program.language == "python"
+
+
 def _mode(program: Program) -> str:
     if _builds(program):
         return "build"
     if program.tests:
-        return "same_process" if program.same_process else "serve"
+        return "same_process" if _is_one_process(program) else "serve"
     return "calls" if program.calls else "run"
 
 
@@ -198,7 +206,7 @@ def _driver_part(program: Program, key: str) -> bytes:
 
     The driver writes ``key`` into each verdict. The program does not know ``key``, so it cannot forge a verdict.
     """
-    if not program.tests or program.same_process or program.language in COMPILED:
+    if not program.tests or _is_one_process(program) or program.language in COMPILED:
         return b""
     return json.dumps({**_tests(program), "key": key}).encode()
 

@@ -56,11 +56,13 @@ def _test_entry(form: plain.FormObject, key: str) -> JsonObject:
         return {"passed": False, "error": "the verdict was not written by the driver"}
     if "broken" in form:
         return {"broken": str(form["broken"])}
-    return {"passed": form["passed"] is True, "error": str(form["error"])}
+    verdict: JsonObject = {"passed": form["passed"] is True, "error": str(form["error"])}
+    return {**verdict, "seen": form["seen"]} if isinstance(form.get("seen"), dict) else verdict
 
 
 def _call_entry(form: plain.FormObject) -> JsonObject:
     if "value" in form:
-        return {"value": plain.decode(form["value"])}
+        value = {"value": plain.decode(form["value"])}
+        return {**value, "changed": True} if form.get("changed") else value
     kind, text = form["error"]
     return {"error": f"{kind}: {text}".rstrip(": ")}

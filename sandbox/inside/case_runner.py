@@ -1,6 +1,7 @@
-"""Runs the test source in the driver's process: first the setup, then one case after another.
+"""Runs the test source with a loaded program in one process: first the setup, then one case after another.
 
-``driver`` uses this module. The tests may use names that only the program defines. Each such name becomes a proxy.
+``same_process`` uses this module. The tests have a namespace of their own. They may use names that only the program
+defines; each such name gets the program's object.
 """
 
 from __future__ import annotations
@@ -10,28 +11,15 @@ import builtins
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from bestofn.sandbox.inside import folders, library_names, names, pytest_style
-from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE
-from bestofn.sandbox.inside.program_client import ProgramClient
-from bestofn.sandbox.inside.refusals import ProgramGone, StrictRunEnded
+from bestofn.sandbox.inside import library_names, names, pytest_style
+from bestofn.sandbox.inside.program import FILE, find_function
 
-_HOOKS = frozenset({"setUpModule", "tearDownModule"})  # names for which ``unittest`` asks each module
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 Namespace = dict[str, Any]
 """The global variables of the tests, by name."""
-
-
-class TestedProgram(Protocol):
-    """The program that the tests use: a connection to its process, or the program itself in this process."""
-
-    used: bool  # whether the tests have used the program
-
-    def names(self, wanted: list[str]) -> dict[str, Any]:
-        """Return one object per name in ``wanted``. Names that the program does not define are left out."""
-        ...
 
 
 class BrokenTests(Exception):
@@ -39,43 +27,52 @@ class BrokenTests(Exception):
 
 
 class CaseRunner:
-    """Runs the tests of one request. Call ``prepare`` once, then ``run`` for each case.
+    """Runs the tests of one request. Call ``begin``, load the program, call ``use``, then ``run`` for each case.
 
-    ``entry_point`` is the name of the function under test; "" if it is not known.
+    ``entry_point`` is the name of the function under test; "" if it is not known. ``used`` states whether the tests use
+    the program. If ``prefers_library``, a name such as ``isclose`` that both a library and the program define means the
+    library's object, unless the tests show that they mean the program's.
     """
 
-    def __init__(self, setup: ast.Module, cases: list[ast.Module], program: TestedProgram, entry_point: str) -> None:
+    def __init__(
+        self,
+        setup: ast.Module,
+        cases: list[ast.Module],
+        entry_point: str,
+        prefers_library: bool = False,
+    ) -> None:
         self.setup = _without_stubs(setup, entry_point)
         self.cases = cases
-        self.program = program
+        self.program = types.ModuleType("solution")
         self.entry_point = entry_point
+        self.prefers_library = prefers_library
         self.namespace: Namespace = {"__name__": "__main__", "__builtins__": builtins}
         self.fixtures = pytest_style.Fixtures(self.namespace)
+        self.used = False
+        self.bound = names.bound([self.setup]) | names.bound_by_imports(cases)
+        self.setup_needs_program = bool(names.read([self.setup], executed=True) - self.bound - names.of_builtins())
 
-    def prepare(self) -> None:
-        """Run the setup, and create proxies for the program's names that the setup and the cases use.
-
-        If the setup fails and does not use the program, ``BrokenTests`` is raised. If the setup uses the program, the
-        program may have caused the failure, so ``ProgramGone`` is raised instead.
-        """
-        bound = names.bound([self.setup]) | names.bound_by_imports(self.cases)
-        setup_needs_program = bool(names.read([self.setup], executed=True) - bound - names.of_builtins())
-        if not setup_needs_program:
+    def begin(self) -> None:
+        """Run the setup if it does not need the program. Raises ``BrokenTests`` if it fails."""
+        if self.setup_needs_program:
+            return
+        try:
             self._run_setup()
-        proxies = self._proxies(bound)
-        solution = _Solution(self.program)  # `from solution import f` and `solution.f` read from the program
-        solution.__dict__.update(proxies)
-        sys.modules["solution"] = sys.modules["__main__"] = solution
-        self.namespace.update({name: proxy for name, proxy in proxies.items() if name not in self.namespace})
-        if setup_needs_program:
-            try:
-                self._run_setup()
-            except BrokenTests as error:  # the program may have caused it
-                raise ProgramGone(str(error)) from None
-        if self.entry_point in proxies:
-            self.namespace[self.entry_point] = proxies[self.entry_point]  # undo a star import of the setup
-        # The setup's uses of the program are not tests, so ``used`` is reset here.
-        self.program.used = bool(set(proxies) & names.read(self.cases, executed=True))
+        except BaseException as error:  # also SystemExit: without a setup there is no verdict
+            raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
+
+    def use(self, program: types.ModuleType) -> None:
+        """Give the tests the program's objects that the setup and the cases use, and run the setup if it needs them."""
+        self.program = program
+        sys.modules["solution"] = sys.modules["__main__"] = program
+        found = self._names_of_program(self.bound)
+        self.namespace.update({name: value for name, value in found.items() if name not in self.namespace})
+        if self.setup_needs_program:
+            self._run_setup()
+        if self.entry_point in found:
+            self.namespace[self.entry_point] = found[self.entry_point]  # undo a star import of the setup
+        of_program = bool(found) or any("solution" in names.imported(tree) for tree in [self.setup, *self.cases])
+        self.used = of_program and any(_asks(case, set(found)) for case in self.cases)
 
     def run(self, case: ast.Module) -> None:
         """Run one case, then call the tests that it defines: ``check``, test functions and test classes.
@@ -84,8 +81,6 @@ class CaseRunner:
         """
         if "pytest" in names.imported(case):
             pytest_style.prepare()
-        if "tempfile" in names.imported(case):
-            folders.open_to_all()
         if "unittest" in names.imported(case):
             import unittest
 
@@ -93,7 +88,7 @@ class CaseRunner:
         try:
             exec(compile(case, "<test>", "exec"), self.namespace)  # noqa: S102
         except SystemExit as end:
-            if end.code or not _exits(case) or FROM_PROGRAM_NOTE in getattr(end, "__notes__", ()):
+            if end.code or not _exits(case) or is_of_program(end):
                 raise
         called = names.called([case], executed=True)
         defined = {node.name: self.namespace[node.name] for node in case.body if isinstance(node, _NAMED)}
@@ -111,35 +106,38 @@ class CaseRunner:
 
         ``of_unittest`` is the name of the same function in ``unittest``, for example ``setUpModule``.
         """
-        module = sys.modules.get("__main__")
-        pytest_style.run_hook(defined.get(name), module)
-        if isinstance(module, _Solution):  # otherwise ``unittest`` calls it
-            pytest_style.run_hook(defined.get(of_unittest), module)
+        pytest_style.run_hook(defined.get(name), self.program)
+        pytest_style.run_hook(defined.get(of_unittest), self.program)
 
     def _run_setup(self) -> None:
         if "pytest" in names.imported(self.setup):
             pytest_style.prepare()
-        try:
-            exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
-        except StrictRunEnded:
-            raise
-        except BaseException as error:  # also SystemExit: without a setup there is no verdict
-            raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
+        exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
 
-    def _proxies(self, bound: set[str]) -> dict[str, Any]:
-        """Return a proxy for each name of the program that the setup or a case uses.
+    def _names_of_program(self, bound: set[str]) -> dict[str, Any]:
+        """Return the program's object for each name that the setup or a case uses.
 
-        A name in ``bound`` gets no proxy, because the setup or an import defines this name.
+        A name in ``bound`` is left out, because the setup or an import defines this name.
         """
         wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
         open_names = {name for name in wanted if not hasattr(builtins, name)} - {self.entry_point}
         libraries = self._libraries(open_names)
-        proxies = self.program.names(sorted((open_names - set(libraries)) | ({self.entry_point} - {""})))
-        proxies = self._without_members(proxies)
+        found = self._found(sorted((open_names - set(libraries)) | ({self.entry_point} - {""})))
+        found = self._without_members(found)
         self.namespace.update({name: value for name, value in libraries.items() if name not in self.namespace})
         if not self.entry_point and not names.called(self.cases) - names.of_builtins():
-            proxies |= self._function_named_like_a_builtin()
-        return proxies
+            found |= self._function_named_like_a_builtin()
+        return found
+
+    def _found(self, wanted: list[str]) -> dict[str, Any]:
+        """Return the program's object for each name in ``wanted`` that the program defines."""
+        found = {}
+        for name in wanted:
+            try:
+                found[name] = find_function(self.program, name)
+            except Exception:  # the lookup runs the program's code (``Solution()``), which may raise any error
+                continue
+        return found
 
     def _libraries(self, open_names: set[str]) -> dict[str, Any]:
         """Return the library modules and assertions that the tests use without an import, by name."""
@@ -151,43 +149,36 @@ class CaseRunner:
         except library_names.UnknownLibrary as error:
             raise BrokenTests(str(error)) from None
 
-    def _without_members(self, proxies: dict[str, Any]) -> dict[str, Any]:
-        """Return ``proxies`` without names that mean the library's object in the tests, such as ``Counter``.
+    def _without_members(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return ``found`` without names that mean the library's object in the tests, such as ``Counter``.
 
-        The library's object is put into the namespace. Raises ``ProgramGone`` if the program also defines
-        such a name, and it is unclear which of the two objects the tests mean.
+        The library's object is put into the namespace.
         """
+        trees = [self.setup, *self.cases]
         bound = names.bound([self.setup]) | names.bound_by_imports(self.cases)
-        used = names.read([self.setup, *self.cases]) - bound
-        members = library_names.members_in([self.setup, *self.cases], used) - {self.entry_point}
-        about_others = bool(set(proxies) - members)
-        kept = dict(proxies)
+        members = library_names.members_in(trees, names.read(trees) - bound) - {self.entry_point}
+        about_others = bool(set(found) - members)
+        kept = dict(found)
         for name in members:
-            if name in proxies and not about_others:
+            if name in found and (not about_others or not self.prefers_library):
                 continue
-            is_strict = isinstance(self.program, ProgramClient)
-            of_program = not is_strict or library_names.is_of_program([self.setup, *self.cases], name)
-            if name in proxies and of_program:
+            if name in found and (
+                library_names.is_of_program(trees, name) or library_names.has_other_kind(found[name], name)
+            ):
                 continue
-            if name in proxies and library_names.has_other_kind(proxies[name], name):
-                continue
-            if name in proxies and not library_names.is_member(proxies[name], name):
-                raise ProgramGone(
-                    f"the program defines {name!r}, but the tests may mean the library's object with the same name"
-                )
             kept.pop(name, None)
             self.namespace.setdefault(name, library_names.load_member(name))
         return kept
 
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
-        """Return a proxy for the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
+        """Return the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
 
         Exactly one such function must be called by every case; otherwise the result is {}. Without this rule, a
         function of the program could replace a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
-        proxies = self.program.names(sorted(everywhere & names.of_builtins()))
-        return proxies if len(proxies) == 1 else {}
+        found = self._found(sorted(everywhere & names.of_builtins() & set(vars(self.program))))
+        return found if len(found) == 1 else {}
 
     def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Call a function of the case if it is a test: its name is ``check`` or starts with ``test``."""
@@ -208,17 +199,8 @@ class CaseRunner:
         except pytest_style.UnknownFixture as error:
             raise BrokenTests(str(error)) from None
         except BaseException as error:
-            if not pytest_style.is_skip(error) or FROM_PROGRAM_NOTE in getattr(error, "__notes__", ()):
+            if not pytest_style.is_skip(error) or is_of_program(error):
                 raise
-            self._allow_skip()
-
-    def _allow_skip(self) -> None:
-        """Raise ``AssertionError`` if the program lacks a name that the tests have asked for.
-
-        A test that skips itself because of the missing name must not count as passed.
-        """
-        if getattr(sys.modules.get("solution"), "__dict__", {}).get("_lacks"):
-            raise AssertionError("a test is skipped, and the program does not define a name that the tests ask for")
 
     def _run_class(self, kind: type) -> None:
         """Run the tests of a ``unittest.TestCase``, or of a class whose name starts with ``Test``, as pytest does."""
@@ -230,8 +212,6 @@ class CaseRunner:
                 raise AssertionError(trace.strip().rpartition("\n")[2])
             if result.unexpectedSuccesses:
                 raise AssertionError("a test passes, but it is expected to fail")
-            if result.skipped:
-                self._allow_skip()
         elif kind.__name__.startswith("Test"):
             pytest_style.run_hook(getattr(kind, "setup_class", None), kind)
             for name in [name for name in dir(kind) if name.startswith("test")]:
@@ -243,33 +223,14 @@ class CaseRunner:
             pytest_style.run_hook(getattr(kind, "teardown_class", None), kind)
 
 
-class _Solution(types.ModuleType):
-    """The module ``solution``, from which tests import names of the program."""
-
-    def __init__(self, program: TestedProgram) -> None:
-        super().__init__("solution")
-        self.__dict__.update(_program=program, _before={}, _lacks=False)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = self._program.names([name])
-        if name not in found:
-            self.__dict__["_lacks"] |= name not in _HOOKS
-            raise AttributeError(f"module 'solution' has no attribute {name!r}")
-        return found[name]
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name.startswith("__") or not isinstance(self._program, ProgramClient):
-            super().__setattr__(name, value)
-            return
-        before = self._before.setdefault(name, self.__dict__.get(name, self))
-        self._program.set_name(name, *(() if value is before else (value,)))
-        self.__dict__[name] = value
-
-    def __delattr__(self, name: str) -> None:
-        self._program.set_name(name)
-        self.__dict__.pop(name, None)
+def is_of_program(error: BaseException) -> bool:
+    """Return whether the program raised ``error``, or called what raised it."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILE:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def raise_if_module_is_missing(error: BaseException) -> None:
@@ -277,11 +238,7 @@ def raise_if_module_is_missing(error: BaseException) -> None:
 
     An import error that the program raised does not count.
     """
-    if (
-        isinstance(error, ImportError)
-        and FROM_PROGRAM_NOTE not in getattr(error, "__notes__", ())
-        and error.name != "solution"
-    ):
+    if isinstance(error, ImportError) and not is_of_program(error) and error.name != "solution":
         raise BrokenTests(f"the tests need a module that the sandbox does not have: {error}") from None
 
 
@@ -315,6 +272,16 @@ def _finish(value: object) -> None:
         import asyncio  # imported here, because it is large and few tests need it
 
         asyncio.run(value)
+
+
+def _asks(case: ast.Module, of_program: set[str]) -> bool:
+    """Return whether running the case can use the program: in its statements, or in functions that it calls."""
+    defined = {node.name for node in case.body if isinstance(node, _NAMED)}
+    tests = any(
+        isinstance(node, ast.ClassDef) or (isinstance(node, _NAMED) and node.name.startswith(("test", "check")))
+        for node in case.body
+    )
+    return tests or bool(names.read([case], executed=True) & (of_program | defined | {"solution"}))
 
 
 def _required_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -1,4 +1,4 @@
-"""The folders of an execution: temporary folders of the tests, and the program's folder, which is emptied afterwards.
+"""Empties the folder of an execution.
 
 ``supervisor`` removes a few files itself. Otherwise it calls ``empty_folder`` in a child process with the uid of the
 program.
@@ -8,31 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
 
 _FEW = 16
-
-
-def open_to_all() -> None:
-    """Let the program, which has another uid, use temporary files and folders that the tests create from now on."""
-    import tempfile
-
-    os.umask(0)
-    make_folder, make_file = tempfile.mkdtemp, tempfile._mkstemp_inner  # type: ignore[attr-defined]
-    if getattr(make_folder, "__module__", "") != "tempfile":
-        return  # already done
-
-    def mkdtemp(*args: Any, **kwargs: Any) -> Any:
-        path = make_folder(*args, **kwargs)
-        os.chmod(path, 0o777)
-        return path
-
-    def mkstemp(*args: Any) -> Any:
-        made = make_file(*args)
-        os.fchmod(made[0], 0o666)
-        return made
-
-    tempfile.mkdtemp, tempfile._mkstemp_inner = mkdtemp, mkstemp  # type: ignore[assignment, attr-defined]
 
 
 def remove_few_files(folder: str) -> bool:

@@ -1,7 +1,7 @@
 """Names of libraries that tests use without an import, as in MBPP: ``math.isclose``, ``np.allclose``, ``Counter``.
 
-``case_runner`` imports these libraries in the driver. It never takes them from the program, because a program could
-forge them. A *member* is a function, class or constant of a library, for example ``Counter``.
+``case_runner`` imports these libraries. It never takes modules from the program, because a program could forge them. A
+*member* is a function, class or constant of a library, for example ``Counter``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import sys
-import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,15 +21,6 @@ _MODULES = {name: name for name in (
     "types", "unittest", "threading", "asyncio", "contextlib", "dataclasses", "enum", "tempfile", "pathlib", "textwrap",
     "warnings", "abc", "numbers", "pytest",
 )} | {"np": "numpy", "numpy": "numpy", "pd": "pandas", "pandas": "pandas", "mock": "unittest.mock"}  # fmt: skip
-
-# Further modules of the standard library that the driver imports if the program names them.
-_WITHOUT_EFFECT = frozenset({
-    "sqlite3", "zipfile", "tarfile", "urllib.error", "urllib.parse", "subprocess", "socket", "ssl", "configparser",
-    "queue", "csv", "json.decoder", "binascii", "zlib", "struct", "uuid", "shutil", "calendar", "array", "hashlib",
-    "secrets", "logging", "locale", "concurrent.futures", "asyncio.exceptions", "email.errors", "xml.etree.ElementTree",
-    "http.client", "pprint", "shlex", "graphlib", "ipaddress", "html", "base64", "traceback", "argparse", "getopt",
-    "timeit", "multiprocessing", "signal", "platform", "glob", "fnmatch", "tomllib", "difflib", "unicodedata", "cmath",
-})  # fmt: skip
 
 # Classes and functions that a program rarely defines itself.
 _MEMBERS = {
@@ -59,22 +48,18 @@ _BY_MEMBER |= dict.fromkeys(_OF_MATH, "math")
 _ASSERTION = re.compile(r"assert(_|[A-Z]).*")
 
 
-QUALIFIED = frozenset(f"{module}.{member}" for member, module in _BY_MEMBER.items())
+def modules_named(read: set[str]) -> set[str]:
+    """Return the modules that tests may use without importing them, by the names that they read."""
+    return {_MODULES[name] for name in read & set(_MODULES)} | {_BY_MEMBER[name] for name in read & set(_BY_MEMBER)}
+
+
+def may_be_of_library(name: str) -> bool:
+    """Return True if tests may mean a library by ``name`` without importing it."""
+    return name in _MODULES or name in _BY_MEMBER or _ASSERTION.fullmatch(name) is not None
 
 
 class UnknownLibrary(Exception):
     """The tests use a library that is not installed."""
-
-
-def is_importable(name: str) -> bool:
-    """Return True if the driver may import the module ``name`` that the program has named.
-
-    No module of ``unittest`` is allowed: importing ``unittest.__main__`` runs tests, and ``unittest.SkipTest`` skips a
-    test.
-    """
-    if name.partition(".")[0] == "unittest":
-        return False
-    return name in sys.modules or name in _MODULES or name in _WITHOUT_EFFECT
 
 
 def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
@@ -137,18 +122,6 @@ def is_of_program(trees: Iterable[ast.AST], name: str) -> bool:
 
 def _calls(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-
-
-def qualified_name(value: object) -> str:
-    """Return ``math.NAME`` if ``value`` is one of the functions ``_OF_MATH`` of ``math``; otherwise ""."""
-    is_builtin = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math"
-    return f"math.{value.__name__}" if is_builtin and value.__name__ in _OF_MATH else ""  # type: ignore[attr-defined]
-
-
-def is_member(value: object, name: str) -> bool:
-    """Return True if ``value`` is the library member ``name``, or a float with the same value."""
-    known = load_member(name)
-    return value is known or (isinstance(known, float) and type(value) is float and repr(value) == repr(known))
 
 
 def has_other_kind(value: object, name: str) -> bool:

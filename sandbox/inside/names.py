@@ -1,6 +1,7 @@
 """Finds the names that Python source reads, binds, calls and imports. It uses the syntax only.
 
-The driver uses this module to find the names that the program must define. The code verifier uses it to inspect tests.
+``case_runner`` uses this module to find the names that the program must define. The code verifier
+reads tests with it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import builtins
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-_ORDERINGS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -64,21 +64,6 @@ def bound_by_imports(trees: Iterable[ast.AST]) -> set[str]:
     return names - {"solution"}
 
 
-def tested_classes(trees: list[ast.Module]) -> frozenset[str]:
-    """Return the names of classes that the tests read and only the program can define.
-
-    The tests neither bind nor import them, and Python does not define them.
-    """
-    imported_from_program = {
-        alias.name
-        for node in _nodes(trees)
-        if isinstance(node, ast.ImportFrom) and node.module == "solution"
-        for alias in node.names
-    }
-    open_names = (read(trees) - bound(trees)) | imported_from_program
-    return frozenset(name for name in open_names if name[:1].isupper() and not hasattr(builtins, name))
-
-
 def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
     """Return all names that the code calls, such as ``f`` in ``f(x)``. Methods are not included.
 
@@ -108,16 +93,6 @@ def mentioned(tree: ast.AST) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name)} | {
         node.attr for node in nodes if isinstance(node, ast.Attribute)
     }
-
-
-def orders(trees: Iterable[ast.AST]) -> bool:
-    """Return True if the code compares the order of two values, for example with ``<`` or ``assertLess``."""
-    for node in _nodes(trees):
-        if isinstance(node, ast.Compare) and any(isinstance(one, _ORDERINGS) for one in node.ops):
-            return True
-        if isinstance(node, ast.Attribute) and node.attr.startswith(("assertLess", "assertGreater")):
-            return True
-    return False
 
 
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:

@@ -1,11 +1,10 @@
 """Converts plain data to typed JSON ("forms") and back. Untrusted processes exchange only plain data with others.
 
-The host (``box``), the driver and the program use this module. Plain data are values of builtin types, and of a few
+The host (``box``) and the program use this module. Plain data are values of builtin types, and of a few
 types of the standard library such as ``Decimal``. ``None``, booleans, strings, lists, finite floats and ints of up to
 64 bits are written unchanged. Every other value becomes a JSON object with one key, its tag: the tuple ``(1, 2)``
 becomes ``{"t": [1, 2]}``. A value of a subclass is sent as a value of its builtin type. Therefore the receiver never
-calls methods that the untrusted process defines. For other values, ``encode`` calls its argument ``other``; without
-this argument it raises ``NotPlain``.
+calls methods that the untrusted process defines. For other values, ``encode`` raises ``NotPlain``.
 """
 
 from __future__ import annotations
@@ -48,27 +47,16 @@ class NotPlain(Exception):
     """A value is not plain data, or a form is malformed."""
 
 
-def encode(
-    value: Any,
-    other: Callable[[Any], Form] | None = None,
-    depth: int = DEPTH,
-    first: Callable[[Any], Form | None] | None = None,
-) -> Form:
+def encode(value: Any, depth: int = DEPTH) -> Form:
     """Return the JSON form of ``value``, for example ``{"t": [1, 2]}`` for ``(1, 2)``.
 
-    ``first`` may return a form for a value before its type is examined. ``other`` must return the form of a value that
-    is not plain data. Raises ``NotPlain`` if a value is not plain data and ``other`` is None, or if the nesting
-    is deeper than ``depth``.
+    Raises ``NotPlain`` if a value is not plain data, or if the nesting is deeper than ``depth``.
     """
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value
     if depth <= 0:
         raise NotPlain("the value is nested too deep")
-    if first is not None and kind not in _EXACT:
-        form = first(value)
-        if form is not None:
-            return form
     if isinstance(value, float):
         number = float.__float__(value)
         return number if math.isfinite(number) else {"f": float.__repr__(number)}
@@ -78,19 +66,17 @@ def encode(
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, list):
-        return [encode(item, other, depth - 1, first) for item in list.__iter__(value)]
+        return [encode(item, depth - 1) for item in list.__iter__(value)]
     if isinstance(value, tuple):
-        return {"t": [encode(item, other, depth - 1, first) for item in tuple.__iter__(value)]}
+        return {"t": [encode(item, depth - 1) for item in tuple.__iter__(value)]}
     if isinstance(value, dict):
         items = dict.items(value)
-        return {
-            "d": [[encode(key, other, depth - 1, first), encode(item, other, depth - 1, first)] for key, item in items]
-        }
+        return {"d": [[encode(key, depth - 1), encode(item, depth - 1)] for key, item in items]}
     if isinstance(value, collections.deque):
-        return {"dq": [encode(item, other, depth - 1, first) for item in collections.deque.__iter__(value)]}
+        return {"dq": [encode(item, depth - 1) for item in collections.deque.__iter__(value)]}
     if isinstance(value, (set, frozenset)):
         members = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
-        items = [encode(item, other, depth - 1, first) for item in members]
+        items = [encode(item, depth - 1) for item in members]
         return {"s" if isinstance(value, set) else "fs": items}
     if isinstance(value, (bytes, bytearray)):
         return {"b" if isinstance(value, bytes) else "ba": bytes(value).hex()}
@@ -109,45 +95,35 @@ def encode(
     if value is Ellipsis:
         return {"e": 0}
     if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
-        return encode(value.item(), other, depth - 1, first)
-    if other is not None:
-        return other(value)
+        return encode(value.item(), depth - 1)
     raise NotPlain(f"a {kind.__name__} is not plain data")
 
 
-_EXACT = frozenset({int, float, tuple, frozenset, bytes})  # never given to ``first``
 _DATES = {datetime.date: "date", datetime.datetime: "dt", datetime.time: "time"}
 
 
-Other = Callable[[str, Form], Any]
-"""A function that converts a form with an unknown tag: (tag, content) -> value. It may raise ``NotPlain``."""
-
-
-def decode(form: Form, other: Other | None = None) -> Any:
+def decode(form: Form) -> Any:
     """Return the value that a JSON form represents, for example ``(1, 2)`` for ``{"t": [1, 2]}``.
 
-    For a form with an unknown tag, ``other`` is called and must return the value. Raises ``NotPlain`` if the form is
-    malformed, or if a tag is unknown and ``other`` is None.
+    Raises ``NotPlain`` if the form is malformed.
     """
     if form is None or isinstance(form, (bool, int, float, str)):
         return form
     if isinstance(form, list):
-        return [decode(item, other) for item in form]
+        return [decode(item) for item in form]
     if isinstance(form, dict) and len(form) == 1:
         ((tag, body),) = form.items()
         make = _MAKERS.get(tag)
         try:
             if make is not None:
-                return make(body, other)
+                return make(body)
         except (ValueError, TypeError, ArithmeticError, KeyError, AttributeError) as error:
             raise NotPlain(f"malformed {tag!r}: {error}") from error
-        if other is not None:
-            return other(tag, body)
     raise NotPlain(f"unknown form {str(form)[:80]!r}")
 
 
-def _items(body: Form, other: Other | None) -> list[Any]:
-    return [decode(item, other) for item in body]
+def _items(body: Form) -> list[Any]:
+    return [decode(item) for item in body]
 
 
 def _hashable(items: list[Any]) -> list[Any]:
@@ -160,39 +136,46 @@ def _hashable(items: list[Any]) -> list[Any]:
     return items
 
 
-def _dict(body: Form, other: Other | None) -> dict[Any, Any]:
-    keys = _hashable([decode(key, other) for key, _ in body])
-    return dict(zip(keys, [decode(item, other) for _, item in body], strict=True))
+def _set(items: list[Any]) -> set[Any]:
+    """Return a set whose order is that of a literal of Python source, which Python builds from a frozen set."""
+    made: set[Any] = set()
+    made.update(frozenset(items))
+    return made
 
 
-def _fraction(body: Form, other: Other | None) -> fractions.Fraction:
-    numbers = _items(body, other)
+def _dict(body: Form) -> dict[Any, Any]:
+    keys = _hashable([decode(key) for key, _ in body])
+    return dict(zip(keys, [decode(item) for _, item in body], strict=True))
+
+
+def _fraction(body: Form) -> fractions.Fraction:
+    numbers = _items(body)
     if any(int(number).bit_length() > _FRACTION_BITS for number in numbers):
         raise NotPlain("a fraction is too long")
     return fractions.Fraction(*map(int, numbers))
 
 
-_MAKERS: dict[str, Callable[[Form, Other | None], Any]] = {
-    "f": lambda body, other: float({"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}[body]),
-    "i": lambda body, other: int(body, 16),
-    "t": lambda body, other: tuple(_items(body, other)),
+_MAKERS: dict[str, Callable[[Form], Any]] = {
+    "f": lambda body: float({"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}[body]),
+    "i": lambda body: int(body, 16),
+    "t": lambda body: tuple(_items(body)),
     "d": _dict,
-    "dq": lambda body, other: collections.deque(_items(body, other)),
-    "s": lambda body, other: set(_hashable(_items(body, other))),
-    "fs": lambda body, other: frozenset(_hashable(_items(body, other))),
-    "b": lambda body, other: bytes.fromhex(body),
-    "ba": lambda body, other: bytearray.fromhex(body),
-    "c": lambda body, other: complex(*_items(body, other)),
-    "r": lambda body, other: range(*body),
-    "dec": lambda body, other: decimal.Decimal(body),
+    "dq": lambda body: collections.deque(_items(body)),
+    "s": lambda body: _set(_hashable(_items(body))),
+    "fs": lambda body: frozenset(_hashable(_items(body))),
+    "b": lambda body: bytes.fromhex(body),
+    "ba": lambda body: bytearray.fromhex(body),
+    "c": lambda body: complex(*_items(body)),
+    "r": lambda body: range(*body),
+    "dec": lambda body: decimal.Decimal(body),
     "q": _fraction,
-    "date": lambda body, other: datetime.date.fromisoformat(body),
-    "dt": lambda body, other: datetime.datetime.fromisoformat(body),
-    "time": lambda body, other: datetime.time.fromisoformat(body),
-    "td": lambda body, other: datetime.timedelta(*body),
-    "e": lambda body, other: ...,
-    "u": lambda body, other: UNDEFINED,
-    "m": lambda body, other: tuple((decode(key, other), decode(item, other)) for key, item in body),
+    "date": lambda body: datetime.date.fromisoformat(body),
+    "dt": lambda body: datetime.datetime.fromisoformat(body),
+    "time": lambda body: datetime.time.fromisoformat(body),
+    "td": lambda body: datetime.timedelta(*body),
+    "e": lambda body: ...,
+    "u": lambda body: UNDEFINED,
+    "m": lambda body: tuple((decode(key), decode(item)) for key, item in body),
 }
 
 

@@ -1,7 +1,6 @@
 """Runs a Python program in a child process that was forked for it: as a script, or one call at a time.
 
-``languages.python`` runs programs with this module. ``exported`` loads a program with it before it answers the driver's
-requests.
+``languages.python`` runs programs with this module. ``same_process`` loads a program with it before it runs the tests.
 """
 
 from __future__ import annotations
@@ -135,14 +134,20 @@ def run_script(job: Job) -> None:
 
 
 def run_calls(job: Job) -> None:
-    """Perform the calls of the job, write each result as one JSON line to ``RESULT``, then end this process."""
+    """Perform the calls of the job, write each result as one JSON line to ``RESULT``, then end this process.
+
+    The result of a call with the key ``watched`` states whether the function has changed its arguments.
+    """
     encode, dumps, write = plain.encode, plain.dumps, write_all  # bound before the program can change modules
     module = load_or_exit(job["source"])
     for call in job["calls"]:
         args, kwargs = plain.decode(call["args"]), dict(plain.decode(call["kwargs"]))
+        before = dumps(encode([args, kwargs])) if call.get("watched") else b""
         try:
             value = find_function(module, call["name"])(*args, **kwargs)
             line = {"value": encode(value)}
+            if before and dumps(encode([args, kwargs])) != before:
+                line["changed"] = True
         except plain.NotPlain as error:
             line = {"error": ["NotPlain", str(error)]}
         except BaseException as error:  # the program may raise any error, which is the result of this call

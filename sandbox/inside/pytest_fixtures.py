@@ -14,8 +14,6 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from bestofn.sandbox.inside import folders
-
 if TYPE_CHECKING:
     import pathlib
 
@@ -208,7 +206,6 @@ def _new_folder(prefix: str | None = None) -> pathlib.Path:
     import pathlib  # imported here, because every child would copy the memory of these modules
     import tempfile
 
-    folders.open_to_all()
     return pathlib.Path(tempfile.mkdtemp(prefix=prefix))
 
 

@@ -1,83 +1,74 @@
-"""Runs the tests in the program's own process and namespace, as the harnesses of benchmarks do.
+"""Runs the tests with the program in one process, as benchmarks run them.
 
-``languages.python`` calls ``run_with_tests`` if the strict run has reported a failure. The program can forge these
-results. Therefore a pass here only casts doubt on the failure; it never makes the verdict a pass.
+``languages.python`` calls ``run_with_tests``. The program can forge these results. Therefore a pass counts only if
+altered tests fail, each in a process of its own (``code_verifier.falsified``).
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
-import sys
-import types
 
 from bestofn.sandbox.inside import plain
-from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error
+from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error, raise_if_module_is_missing
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.inside.program import FILE, exit_process, find_function, load_or_exit
-
-
-class LoadedProgram:
-    """A program that is loaded in this process. It implements ``case_runner.TestedProgram``."""
-
-    def __init__(self, module: types.ModuleType) -> None:
-        self.module = module
-        self.used = False
-
-    def names(self, wanted: list[str]) -> dict[str, object]:
-        """Return the program's object for each name in ``wanted`` that the program defines."""
-        found = {}
-        for name in wanted:
-            try:
-                found[name] = find_function(self.module, name)
-            except Exception:  # the lookup runs the program's code (``Solution()``), which may raise any error
-                continue
-        return found
+from bestofn.sandbox.inside.program import FILE, exit_process, load_or_exit
+from bestofn.sandbox.inside.witness import Witness
 
 
 def run_with_tests(job: Job) -> None:
-    """Load the program and run its tests until one fails. Write one JSON line per case to ``RESULT``."""
-    runner_of, write = _runner, _write_line  # bound before the program can change this module
+    """Load the program and run its tests until one fails. Write one JSON line per case to ``RESULT``.
+
+    A line is ``{"passed": bool, "error": str}``, or ``{"broken": reason}`` if the tests cannot be used. With
+    ``places`` in the job, the last line also has what a ``Witness`` has ``seen``.
+    """
+    write = _write_line  # bound before the program can change this module
     source = job["source"]
     linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)  # for ``inspect.getsource``
-    module = load_or_exit(source)
-    error = ""
     try:
-        runner = runner_of(job, module)
-    except BaseException as reason:  # also SystemExit: without a setup the tests have not passed
-        runner, error = None, describe_error(reason)
-    for source in job["cases"]:
-        if runner is not None:
-            error = _error_of(runner, source)
-        write({"passed": not error, "error": error})
+        setup, cases = ast.parse(job["setup"] or ""), [ast.parse(text) for text in job["cases"]]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        write({"broken": f"the test source is not valid Python: {error}"})
+        exit_process(0)
+    witness = Witness([setup, *cases], job["places"], FILE) if job.get("places") else None
+    runner = CaseRunner(setup, cases, job["entry_point"], prefers_library=witness is not None)
+    _error_of(runner.begin, write)
+    module = load_or_exit(source)
+    error = _error_of(lambda: runner.use(module), write)
+    for number, case in enumerate(cases):
+        if witness is not None and not error:
+            runner.namespace.update(witness.names())
+            case = witness.instrumented(case, number)
+        error = error or _error_of(lambda case=case: runner.run(case), write)
+        line: plain.FormObject = {"passed": not error, "error": error}
+        if not error and number == len(cases) - 1:
+            if not runner.used:
+                line = {"broken": "the tests never use the program"}
+            elif witness is not None:
+                line["seen"] = witness.report()
+        write(line)
         if error:
             break
     exit_process(0)
 
 
-def _runner(job: Job, module: types.ModuleType) -> CaseRunner:
-    cases = [ast.parse(source) for source in job["cases"]]
-    runner = CaseRunner(ast.parse(job["setup"] or ""), cases, LoadedProgram(module), job["entry_point"])
-    defined = dict(module.__dict__)
-    runner.namespace = runner.fixtures.namespace = module.__dict__
-    module.__name__ = "__main__"
-    sys.modules["__main__"] = module
-    runner.prepare()
-    module.__dict__.update(defined)  # the setup may import a name that the program defines: the program wins
-    module.__dict__.update(__name__="__main__")
-    sys.modules["solution"] = sys.modules["__main__"] = module
-    return runner
+def _error_of(step, write) -> str:  # type: ignore[no-untyped-def]
+    """Perform a step of the tests and return the description of its error; "" if it succeeds.
 
-
-def _error_of(runner: CaseRunner, source: str) -> str:
-    """Run one case and return the description of its error; "" if it passes."""
+    If the tests are broken, write this to ``RESULT`` and end this process.
+    """
     try:
-        runner.run(ast.parse(source))
+        try:
+            step()
+        except BrokenTests:
+            raise
+        except BaseException as error:  # a failing test may raise any error, for example SystemExit
+            raise_if_module_is_missing(error)
+            return describe_error(error) or "failed"
     except BrokenTests as error:
-        return str(error)
-    except BaseException as error:  # a failing test may raise any error, for example SystemExit
-        return describe_error(error) or "failed"
+        write({"broken": str(error)})
+        exit_process(0)
     return ""
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from bestofn.sandbox.inside import driver, exported, program, same_process
+from bestofn.sandbox.inside import program, same_process
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import become_stdin
-from bestofn.sandbox.inside.jobs import Job, await_job, close_fault, read_job, start_program, write_files
+from bestofn.sandbox.inside.jobs import Job, await_job, close_fault, write_files
 from bestofn.sandbox.languages.language import Language
 
 _MODES: dict[str, Callable[[Job], None]] = {
     "run": program.run_script,
     "calls": program.run_calls,
-    "serve": exported.serve_driver,
     "same_process": same_process.run_with_tests,
 }
 
@@ -31,13 +30,4 @@ def become_program(caps: Caps) -> None:
     os._exit(0)
 
 
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Read ``count`` bytes of tests, send the start signal to the program, and run the tests."""
-    job = read_job(count)
-    start_program(program_count)
-    close_fault()
-    driver.drive(job)
-    os._exit(0)
-
-
-LANGUAGE = Language(become_program, become_driver)
+LANGUAGE = Language(become_program)

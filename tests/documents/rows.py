@@ -174,7 +174,7 @@ CODE_5 nothing leaves the sandbox
   verifiers/test_code_verifier.py: where_nothing_isolates_nothing_runs_and_the_row_says_why
   sandbox/test_isolation.py: nothing_gets_out
 CODE_6 Python, JavaScript, Bash and SQL
-  sandbox/test_python_driver.py: honest_programs_pass
+  sandbox/test_python_tests.py: honest_programs_pass
   sandbox/test_javascript_driver.py: honest_programs_pass
   sandbox/test_bash_driver.py: honest_programs_pass
   sandbox/test_languages.py: each_language_passes_and_fails

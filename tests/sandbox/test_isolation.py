@@ -171,9 +171,8 @@ def test_nothing_gets_out(case: dict[str, Any], outcomes: tuple[dict[str, Outcom
 def test_no_verdict_is_forged(case: dict[str, Any], outcomes: tuple[dict[str, Outcome], Bait]) -> None:
     outcome = outcome_of(case, outcomes)
     assert outcome.verdict is not None
-    assert outcome.verdict.outcome in ("fail", "abstain"), (
-        outcome.verdict
-    )  # a plain run may be forged; it gives no pass
+    if not case.get("open"):
+        assert outcome.verdict.outcome in ("fail", "abstain"), outcome.verdict
     assert not outcome.taken
     assert outcome.probe == outcome.clean
 

@@ -15,7 +15,11 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script
 
 
 async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Judge tests of the kinds ``asserts`` and ``check``: a driver in the sandbox runs them and calls the program."""
+    """Judge tests of the kinds ``asserts`` and ``check`` in other languages than Python.
+
+    A driver in the sandbox runs the tests of JavaScript and Bash and calls the program. Other tests are compiled with
+    the program.
+    """
     driven = with_tests(program, tests)
     sources = driven.tests
     execution = await sandbox.run(driven)

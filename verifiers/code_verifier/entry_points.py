@@ -7,7 +7,7 @@ import re
 from bestofn.builders.formats.entry_points import is_name
 from bestofn.builders.records import CodeTests
 
-_METHOD = re.compile(r"(?:new\s+)?Solution\(\)\.([A-Za-z_]\w*)")
+ENTRY_METHOD = re.compile(r"(?:new\s+)?Solution\(\)\.([A-Za-z_]\w*)")
 _FORWARDED = {
     "python": "def {name}(*args, **kwargs):\n    return ({entry})(*args, **kwargs)",
     "javascript": "function {name}(...args) {{ return {entry}(...args); }}",
@@ -23,7 +23,7 @@ def with_named_entry_point(source: str, tests: CodeTests) -> tuple[str, str]:
     expression is added to the program.
     """
     entry = tests.entry_point.strip()
-    method = _METHOD.fullmatch(entry)
+    method = ENTRY_METHOD.fullmatch(entry)
     if method:
         return source, method[1]
     if not entry or is_name(entry) or tests.language not in _FORWARDED:

@@ -1,7 +1,7 @@
 """The plain run: a second run of a failed program, in one process with its tests, as benchmarks run it.
 
-The strict run (``calls``, ``driven``) keeps the tests in a process that the program cannot reach. Therefore some tests
-that work in one process do not work in the strict run. A program fails only if it fails in both runs.
+The strict run (``calls``, ``values``, ``driven``) keeps the tests in a process that the program cannot reach. Therefore
+some tests that work in one process do not work in the strict run. A program fails only if it fails in both runs.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ class Tally:
     """The result of running the tests: the number that passed, and the first test that failed.
 
     ``disagrees``: the strict run failed, but the plain run passed (``plain_run``). ``problem`` is the reason why the
-    tests could not be run, or "". The cause is the sandbox or the tests, never the program.
+    tests could not be run, or "". The cause is the sandbox or the tests, never the program. ``doubt``: why a pass does
+    not count, or "" (``falsified``).
     """
 
     passed: int
@@ -28,6 +29,7 @@ class Tally:
     problem: str = ""
     stderr: str = ""  # what the program printed to standard error
     disagrees: bool = False
+    doubt: str = ""
 
 
 def short(value: object) -> str:

@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import ParamSpec, TypeVar, cast
+from typing import Literal, ParamSpec, TypeVar, cast
 
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
@@ -24,6 +24,7 @@ from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls
 from bestofn.verifiers.code_verifier.driven import judge_driven
 from bestofn.verifiers.code_verifier.extraction import Extraction, extract
+from bestofn.verifiers.code_verifier.falsified import judge_falsified
 from bestofn.verifiers.code_verifier.inputs import judge_inputs
 from bestofn.verifiers.code_verifier.joining import join
 from bestofn.verifiers.code_verifier.prelude import offered_names, with_prelude
@@ -31,6 +32,7 @@ from bestofn.verifiers.code_verifier.rows import judge_rows
 from bestofn.verifiers.code_verifier.runtimes import Need, Runtimes
 from bestofn.verifiers.code_verifier.syntax import identifiers, is_broken, read_python
 from bestofn.verifiers.code_verifier.tallies import Tally
+from bestofn.verifiers.code_verifier.values import NotValues, judge_values
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,10 +64,13 @@ def _doubt(found: Extraction, cut: bool, status: str) -> str:
 class CodeVerifier:
     """Verifies code: an answer passes if every test passes. ``detail`` records the number of passed tests.
 
-    Expected values are compared in this process and never enter the sandbox together with the program. The verdict
-    is ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests cannot be run.
-    A failing program is run again in one process with its tests (``plain_run``). If it passes there, the verdict is
-    ``abstain``.
+    Expected plain values are compared in this process and do not enter the sandbox (``calls``, ``values``). Python
+    tests that need more run with the program (``falsified``); then a pass counts only if altered tests fail: as many as
+    ``falsify``, or one for each executed assertion ("all"). Otherwise the verdict is ``abstain``.
+
+    The verdict is also ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests
+    cannot be run. A program that fails is run again in one process with its tests (``plain_run``). If it passes there,
+    the verdict is ``abstain``.
 
     ``timeout_s`` is the wall-clock limit in seconds per test case; time that a program waits for a processor does not
     count. The limit for all cases of one execution together is three times ``timeout_s``. A function ``check`` counts
@@ -77,12 +82,18 @@ class CodeVerifier:
     operational = ("remembered",)
 
     def __init__(
-        self, sandbox: Sandbox, timeout_s: float = 10.0, memory_mb: int = 512, remembered: int = 10_000
+        self,
+        sandbox: Sandbox,
+        timeout_s: float = 10.0,
+        memory_mb: int = 512,
+        remembered: int = 10_000,
+        falsify: int | Literal["all"] = 3,
     ) -> None:
         self.sandbox = sandbox
         self.timeout_s = timeout_s
         self.memory_mb = memory_mb
         self.remembered = remembered
+        self.falsify = 0 if falsify == "all" else falsify
         self._runtimes = Runtimes(sandbox)
         self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
 
@@ -139,6 +150,9 @@ class CodeVerifier:
             return Verdict("error", 0.0, tally.problem, self.name, detail, seconds)
         if tally.failing is not None:
             detail["first_failing"] = dict(tally.failing)
+        if tally.doubt:
+            explanation = f"all {tally.total} tests pass, but {tally.doubt}"
+            return Verdict("abstain", 0.0, explanation[:500], self.name, detail | {"status": "not falsified"}, seconds)
         if tally.passed == tally.total:
             explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
             if plain_run.is_shared_with_tests(tests):
@@ -176,12 +190,20 @@ class CodeVerifier:
             if reading.error and self._knows_the_grammar():
                 return _not_python(reading.error, tests)
             program = replace(program, source=await _aside(source, with_prelude, source, reading, offered))
-        tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
+        values = True
+        if tests.language == "python" and tests.kind in ("asserts", "check"):
+            try:
+                tally = await judge_values(self.sandbox, program, tests)
+            except NotValues:
+                tally = await judge_falsified(self.sandbox, program, tests, self.falsify)
+                values = False
+        else:
+            tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
         if tally.problem or tally.passed == tally.total:
             return tally
         need = Need(program.source, _source_of(tests), tally.stderr)
         tally = replace(tally, problem=await self._runtimes.lacking(tests.language, need))
-        if tally.problem or not plain_run.applies(tests):
+        if tally.problem or not values or not plain_run.applies(tests):
             return tally
         return await plain_run.contradicted(self.sandbox, program, tests, tally)
 

@@ -1,0 +1,135 @@
+"""Judges Python programs whose tests must run in the program's process: a pass must be falsifiable.
+
+The tests run with the program, as benchmarks run them. A program could forge such a result: it could end early, patch
+the test framework, return objects that equal everything, or read the expected values out of the tests. Then altered
+tests (``alterations``) pass as well. So a pass counts only if they fail. Each one runs in a process of its own with a
+newly loaded program, and nothing tells it whether its tests are the original ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import random
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import CodeTests, Execution, Program
+from bestofn.verifiers.code_verifier.alterations import Assertion, PythonTests
+from bestofn.verifiers.code_verifier.driven import tally_of_verdicts, with_tests
+from bestofn.verifiers.code_verifier.judging import judged
+from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
+
+_SLOWER, _MORE_S = 5.0, 1.0  # an altered test may take this many times as long as the original, and so many seconds
+
+_READS_PROCESS = re.compile(
+    r"_getframe|currentframe|inspect\.(?:stack|trace|getouterframes|getinnerframes)|\bf_back\b|\bf_locals\b"
+    r"|\bf_globals\b|\btb_frame\b|\bgc\.get_|settrace|setprofile|\bctypes\b|/proc/self|co_consts|addaudithook"
+)
+
+
+async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, falsify: int) -> Tally:
+    """Run the tests and, if they pass, ``falsify`` altered forms of them; 0 means one form of every assertion."""
+    driven = with_tests(program, tests)
+    total = len(driven.tests)
+    try:
+        read = PythonTests(driven.tests, _defined(program.source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return Tally(0, total, "broken tests", problem=f"the test source is not valid Python: {error}")
+    places = tuple(tuple(tuple(one.place) for one in read.assertions if one.case == case) for case in range(total))
+    execution = await sandbox.run(replace(driven, places=places))
+    tally = await _tally(sandbox, driven, execution)
+    if tally.problem:
+        return tally
+    if tally.passed < total:
+        plain = await _tally(sandbox, driven, await sandbox.run(driven))
+        if plain.problem or plain.passed < total:
+            return plain
+        why = str((tally.failing or {}).get("why", tally.status))
+        return replace(plain, doubt=f"the tests pass only if nobody watches them: {why}")
+    seen = execution.returns[-1].get("seen")
+    if not isinstance(seen, dict):
+        return replace(tally, doubt="the program ended before the tests did")
+    doubt = _doubt(program, read, cast("dict[str, list[object]]", seen))
+    if doubt:
+        return replace(tally, doubt=doubt)
+    ran = {tuple(place) for place in cast("list[list[int]]", seen["ran"])}
+    executed = [one for one in read.assertions if (one.case, *one.place) in ran]
+    return replace(tally, doubt=await _survivor(sandbox, driven, read, executed, falsify, execution.seconds))
+
+
+async def _tally(sandbox: Sandbox, driven: Program, execution: Execution) -> Tally:
+    """Return the tally of a run of the tests. No test passes if the program did not end as the tests let it end."""
+    sources = driven.tests
+    if sandbox_problem(execution):
+        return Tally(0, len(sources), "infra", problem=sandbox_problem(execution))
+    tally = await judged(sandbox, len(sources), tally_of_verdicts, execution, sources)
+    if tally.passed == tally.total and (execution.status != "ok" or len(execution.returns) != len(sources)):
+        return Tally(0, tally.total, execution.status, {"case": 0, "why": "the program disturbs its tests"})
+    return tally
+
+
+def _doubt(program: Program, read: PythonTests, seen: dict[str, list[object]]) -> str:
+    """Return why a pass may be forged, from what was observed in the run; "" if nothing is wrong."""
+    text = "\n".join([program.setup, *read.sources])
+    if seen["replaced"]:
+        return f"the program replaces {', '.join(map(str, seen['replaced']))}"
+    if seen["kinds"]:
+        return f"objects of {', '.join(map(str, seen['kinds']))}, which the tests do not mention, answer comparisons"
+    reads = _READS_PROCESS.search(program.source)
+    if reads and not _READS_PROCESS.search(text):
+        return f"the program reads frames or memory ({reads[0]})"
+    ran = {tuple(place) for place in cast("list[list[int]]", seen["ran"])}
+    left_out = re.search(r"skip|xfail", text, re.IGNORECASE) and not re.search("skip", program.source, re.IGNORECASE)
+    missed = [one for one in read.assertions if one.must_run and (one.case, *one.place) not in ran]
+    if missed and not left_out:
+        return f"an assertion in line {missed[0].node.lineno} of test {missed[0].case} was never executed"
+    return ""
+
+
+async def _survivor(
+    sandbox: Sandbox,
+    driven: Program,
+    read: PythonTests,
+    executed: Sequence[Assertion],
+    falsify: int,
+    seconds: float,
+) -> str:
+    """Return which altered tests pass too, or that none could be made; "" if all fail."""
+    rng = random.Random(secrets.randbits(64))
+    variants: list[tuple[Assertion, tuple[str, ...]]] = []
+    for assertion in rng.sample(executed, len(executed)):
+        sources = read.altered(assertion, rng)
+        if sources is not None:
+            variants.append((assertion, sources))
+        if len(variants) == falsify:
+            break
+    if not variants:
+        return "the tests contain no assertion that could be altered"
+    limits = replace(driven.limits, wall_s=min(driven.limits.wall_s, _SLOWER * seconds + _MORE_S))
+    runs = await asyncio.gather(
+        *(sandbox.run(replace(driven, tests=sources, limits=limits)) for _, sources in variants)
+    )
+    for (assertion, sources), execution in zip(variants, runs, strict=True):
+        tally = await _tally(sandbox, replace(driven, tests=sources), execution)
+        if execution.status == "infra":
+            return f"altered tests could not be run: {tally.problem}"
+        if tally.passed == tally.total and not tally.problem:
+            return f"the tests pass whatever line {assertion.node.lineno} of test {assertion.case} expects"
+    return ""
+
+
+def _defined(source: str) -> frozenset[str]:
+    """Return the names of functions and classes of the program, and of its global variables."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    return frozenset(found | {one.id for node in assigned for one in node.targets if isinstance(one, ast.Name)})
