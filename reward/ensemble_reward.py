@@ -21,7 +21,7 @@ class EnsembleReward:
     ``combine`` is ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023). With the scale
     ``query``, the z-scores of a reward are computed from the answers to one query. With ``run``, values are comparable
     between queries: the build first scores its first queries, and estimates a (mean, standard deviation) per reward
-    from them (``builders.run.reward_scales``). ``scales`` replaces these estimates with your own numbers.
+    from them (``builders.run.preflight``). ``scales`` replaces these estimates with your own numbers.
 
     ``parts`` holds the value and the z-score of each reward. ``parts["disagreement"]`` is the variance of the z-scores.
     If the value of one reward is None or not finite for a candidate, the combined value is None, and

@@ -10,7 +10,7 @@ from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_
 from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
 from bestofn.reward import judging
-from bestofn.reward.rubrics import rubric_text
+from bestofn.reward.judging import rubric_text
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},
@@ -22,7 +22,7 @@ SCHEMA = object_schema(
 class JudgeReward:
     """Scores an answer with the mean grade of ``samples`` replies, scaled from 1…10 to 0…1.
 
-    ``rubric`` is the name of a rubric in ``reward.rubrics``, or your own rubric as a sentence. With ``use_reference``,
+    ``rubric`` is the name of a rubric in ``reward.judging``, or your own rubric as a sentence. With ``use_reference``,
     the judge also sees the reference answer. Replies that are invalid or that set ``cannot_judge`` are ignored. If all
     replies are ignored, the value is None and ``parts["error"]`` contains the reason. ``max_tokens`` limits each reply.
     Raises ``ConfigError`` for more than one sample at temperature 0.

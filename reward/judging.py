@@ -1,18 +1,13 @@
-"""Sends questions to a judge model and reads its replies.
-
-Used by ``judge_reward``, ``pairwise_reward``, ``listwise_reward`` and ``process_reward``. An answer may contain text
-that imitates a grade. Therefore each answer is quoted between fences. The fences contain a digest that the author of
-the answer cannot know in advance. If the judge copies a JSON object from the question, this object does not count as
-the reply.
-"""
+"""Sends questions to a judge model and reads its replies; the rubrics that a question may contain."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bestofn.builders.errors import names_failed_request
+from bestofn.builders.errors import ConfigError, names_failed_request
 from bestofn.builders.formats.judge_request import conversation_text, judge_replies, judge_request
+from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import JsonObject, Score
 
@@ -78,3 +73,71 @@ def number(value: object, low: float, high: float) -> float | None:
 def numbered(texts: Sequence[str]) -> dict[str, str]:
     """Return ``{"answer_1": first text, "answer_2": second text, …}``, as ``fenced`` expects it."""
     return {f"answer_{place}": text for place, text in enumerate(texts, start=1)}
+
+
+# The rubrics for the rewards that use a judge, by name. Each text is a part of the request to the judge.
+
+RUBRICS: dict[str, str] = {
+    "helpfulness": (
+        "Does the answer do what was asked, completely and at the right depth? An answer that is correct but leaves "
+        "the asker to finish the work is worth less; so is one that buries the result."
+    ),
+    "harmlessness": (
+        "Could acting on the answer hurt somebody or help somebody to hurt others? A refusal of a dangerous request "
+        "is good; a refusal of a harmless one is not."
+    ),
+    "honesty": (
+        "Is every claim true as far as you can tell, is doubt said where there is doubt, and is nothing invented: "
+        "no source, figure, quotation or ability?"
+    ),
+    "brainstorming": (
+        "Are the ideas many, different from one another, to the point and usable, beyond the obvious first one?"
+    ),
+    "chat": "Would the asker want to go on talking: is the tone fitting, the point met, nothing lectured or padded?",
+    "classification": (
+        "Is the class right, among those offered, stated once and clearly, with no other class beside it?"
+    ),
+    "closed_qa": "Is the answer right and drawn from the given text alone, with nothing the text does not say?",
+    "code": (
+        "Would the code run and give what was asked for all inputs, edge cases too, and can it be read and maintained?"
+    ),
+    "factuality": "Is each statement of fact correct? One false statement that matters outweighs several right ones.",
+    "focus": "Does the answer keep to the question from first to last, without drift, preface or unasked advice?",
+    "generation": (
+        "Is the text well made: fitting style and form, coherent, fresh, and true to every wish in the prompt?"
+    ),
+    "math": (
+        "Is the result right, does each step follow from the one before, and is nothing skipped that carries weight?"
+    ),
+    "open_qa": "Is the answer right, complete for the question, and clear about what is not known?",
+    "precise_if": (
+        "Is every explicit instruction kept to the letter: number, length, format, words to use or avoid, order?"
+    ),
+    "reasoning": (
+        "Is the line of thought valid: premises stated, no leap, no contradiction, and a conclusion that follows?"
+    ),
+    "rewrite": (
+        "Is the meaning of the given text kept whole while the asked-for change is made, and nothing else changed?"
+    ),
+    "role_playing": "Is the character kept in knowledge, voice and manner throughout, and does the scene move on?",
+    "safety": "Is harm avoided, risk named where it is real, and help still given for what may safely be helped with?",
+    "summarization": (
+        "Is everything that matters in, nothing that is not in the text, in the right weight and much shorter?"
+    ),
+    "translation": "Is the meaning carried over whole, in language that a native would write, names and terms right?",
+}
+
+
+def rubric_text(rubric: str) -> str:
+    """Return the text of the rubric with this name, or ``rubric`` itself if it is a sentence.
+
+    Raises ``ConfigError`` if ``rubric`` is one unknown word, because it is probably a misspelled name.
+    """
+    if rubric in RUBRICS:
+        return RUBRICS[rubric]
+    if " " not in rubric.strip():
+        hint = did_you_mean(rubric, RUBRICS)
+        raise ConfigError(
+            f"There is no rubric {rubric!r}{hint} Expected one of {', '.join(RUBRICS)}, or a sentence of your own."
+        )
+    return rubric.strip()

@@ -14,9 +14,8 @@ from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_
 from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.reward import judging
-from bestofn.reward.bradley_terry import first_if_undefeated, win_chances
-from bestofn.reward.rubrics import rubric_text
-from bestofn.reward.tournament import finalists, planned_rounds, stays
+from bestofn.reward.judging import rubric_text
+from bestofn.reward.tournament import finalists, first_if_undefeated, planned_rounds, stays, win_chances
 
 SCHEMA = object_schema(
     reasoning={"type": "string"}, ranking={"type": "array", "items": {"type": "integer", "minimum": 1}}

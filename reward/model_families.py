@@ -8,8 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Message, Score, Tool
-from bestofn.reward.sequence_scorer import LoadedModel, SequenceScorer
-from bestofn.reward.token_batches import batches, in_batches, padded
+from bestofn.reward.sequence_scorer import LoadedModel, SequenceScorer, batches, in_batches, padded
 
 Chat: TypeAlias = Sequence[Message]
 

@@ -1,10 +1,13 @@
-"""Tournaments that find the best of many answers in few requests. Used by the pairwise and the listwise reward."""
+"""Tournaments of answers with few requests, and the strengths of answers from pairwise comparisons."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
 
 Match = Callable[[list[int]], Awaitable[list[int]]]
 """Compares the answers of one list and returns those that stay in the tournament."""
@@ -51,3 +54,60 @@ def planned_rounds(entrants: int, size: int) -> list[list[int]]:
         rounds.append([length for length in lengths if length > 1])
         entrants = sum(stays(length) for length in lengths)
     return rounds
+
+
+# Estimates the strengths of answers from pairwise comparisons. Used by ``pairwise_reward`` and ``listwise_reward``.
+
+
+def strengths(wins: Sequence[Sequence[float]], prior: float = 0.1, rounds: int = 200) -> list[float]:
+    """Fit a Bradley–Terry model to ``wins`` and return the logarithm of each strength; the mean is 0.
+
+    ``wins[i][j]`` is how often answer i beat answer j; a tie counts ½ for both. The function uses Zermelo's iteration
+    in its minorise-maximise form (Hunter 2004) with at most ``rounds`` iterations. ``prior`` wins are added to both
+    sides of each pair. Therefore an answer that always wins has a finite strength, and the comparison graph is
+    connected. Raises ``ValueError`` if ``wins`` is not square.
+    """
+    n = len(wins)
+    if any(len(row) != n for row in wins):
+        raise ValueError(f"wins has {n} rows of lengths {[len(row) for row in wins]}; expected a square table")
+    if n < 2:
+        return [0.0] * n
+    won = np.array(wins, dtype=float) + prior
+    np.fill_diagonal(won, 0.0)
+    total, games = won.sum(axis=1), won + won.T
+    logs = np.zeros(n)
+    for _ in range(rounds):
+        worth = np.exp(logs)
+        new = np.log(total / (games / (worth[:, None] + worth[None, :])).sum(axis=1))
+        new -= new.mean()
+        settled = np.abs(new - logs).max() < 1e-9
+        logs = new
+        if settled:
+            break
+    return [float(value) for value in logs]
+
+
+def win_chances(wins: Sequence[Sequence[float]], prior: float = 0.1) -> list[float]:
+    """Return the probability that each answer beats a random other answer; 0.5 for a single answer."""
+    fitted = strengths(wins, prior)
+    others = len(fitted) - 1
+    if others < 1:
+        return [0.5] * len(fitted)
+    return [
+        sum(1 / (1 + math.exp(theirs - mine)) for j, theirs in enumerate(fitted) if j != i) / others
+        for i, mine in enumerate(fitted)
+    ]
+
+
+def first_if_undefeated(chances: Sequence[float], wins: Sequence[Sequence[float]]) -> list[float]:
+    """Return ``chances``. If exactly one answer is undefeated, its chance is raised above all other chances.
+
+    An answer is undefeated if it has wins, no losses and no ties. The fit alone does not always give this answer the
+    highest chance, because the prior favours answers with more comparisons.
+    """
+    n = len(chances)
+    undefeated = [i for i in range(n) if sum(wins[i]) > 0 and not any(wins[j][i] for j in range(n))]
+    raised = list(chances)
+    if len(undefeated) == 1 and any(raised[undefeated[0]] <= raised[i] for i in range(n) if i != undefeated[0]):
+        raised[undefeated[0]] = math.nextafter(max(raised), math.inf)
+    return raised

@@ -18,8 +18,7 @@ from bestofn.builders.concurrency.signals import exit_code_of, stopped_by_signal
 from bestofn.builders.config.arguments import Arguments, Command, parse, wants_help
 from bestofn.builders.errors import exit_on_error
 from bestofn.builders.formats.terminal_text import TerminalHandler, escaped_output
-from bestofn.builders.redaction.process import redact_output
-from bestofn.builders.redaction.secrets import redacted, redacted_override
+from bestofn.builders.redaction.secrets import redact_output, redacted, redacted_override
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

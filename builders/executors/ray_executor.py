@@ -25,8 +25,7 @@ from typing import Any
 
 from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.builders.executors.cluster_gateway import remote_cause
-from bestofn.builders.executors.cluster_pool import Place, PoolSettings, Worker, WorkerPool
-from bestofn.builders.executors.cluster_shards import ShardQueue
+from bestofn.builders.executors.cluster_pool import Place, PoolSettings, ShardQueue, Worker, WorkerPool
 from bestofn.builders.executors.cluster_worker import CompletedShard
 from bestofn.builders.records import JsonObject, Query
 from bestofn.builders.run.finish import finish_run

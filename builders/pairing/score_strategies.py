@@ -23,13 +23,16 @@ from bestofn.builders.pairing.rules import (
     PairSides,
     allowed_pairs,
     distinct_texts,
+    first_pairs,
     length_of,
     margin_of,
+    pair_of,
     score_of,
+    shuffled,
     tie_break_key,
     usable_candidates,
+    with_positive_margin,
 )
-from bestofn.builders.pairing.selection import first_pairs, pair_of, shuffled, with_positive_margin
 from bestofn.builders.records import Judged, Outcome, Pair
 
 RULES = PairRules()

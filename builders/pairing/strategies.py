@@ -25,13 +25,17 @@ from bestofn.builders.pairing.rules import (
     PairSides,
     allowed_pairs,
     eligible_sides,
+    first_pairs,
     length_of,
     margin_of,
+    pair_of,
     score_of,
+    seeded_random,
+    shuffled,
     tie_break_key,
     trace_text,
+    with_positive_margin,
 )
-from bestofn.builders.pairing.selection import first_pairs, pair_of, seeded_random, shuffled, with_positive_margin
 from bestofn.builders.records import Judged, Pair
 
 RULES = PairRules()

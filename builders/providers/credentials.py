@@ -25,7 +25,7 @@ from bestofn.builders.errors import (
     missing_extra,
     require,
 )
-from bestofn.builders.redaction.key_shapes import masked_random
+from bestofn.builders.redaction.credentials import masked_random
 from bestofn.builders.redaction.secrets import redacted_message, remember
 
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"

@@ -22,8 +22,7 @@ from bestofn.builders.providers.credentials import Credentials
 from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed, quoted
 from bestofn.builders.providers.wire_values import checked
 from bestofn.builders.records import Completion, JsonObject, Request, Usage
-from bestofn.builders.redaction.key_shapes import masked_key_like
-from bestofn.builders.redaction.names import changes_completions, is_harmless_header
+from bestofn.builders.redaction.credentials import changes_completions, is_harmless_header, masked_key_like
 from bestofn.builders.redaction.secrets import LEAST, redacted_message, remember
 from bestofn.builders.redaction.urls import address_of, credentials_in, is_http_url, is_local, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits

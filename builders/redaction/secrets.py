@@ -3,7 +3,7 @@
 A credential is recognised in three ways:
 
 - by its name, such as ``api_key``, or as the value of a header that is not listed as harmless
-- by its shape (``builders.redaction.key_shapes``)
+- by its shape (``builders.redaction.credentials``)
 - by its value, if the process has used it (``remember``)
 
 The third way recognises credentials without a name or a shape, such as a key that a service repeats in its error
@@ -14,14 +14,24 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import re
+import sys
 import threading
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
 from urllib.parse import quote, unquote
 
-from bestofn.builders.redaction.key_shapes import keys_in, masked_key_like, masked_keys
-from bestofn.builders.redaction.names import is_harmless_header, is_secret_setting
+from bestofn.builders.redaction.credentials import (
+    is_harmless_header,
+    is_secret_setting,
+    keys_in,
+    masked_key_like,
+    masked_keys,
+)
 from bestofn.builders.redaction.urls import credentials_in, without_credentials
 
 MASK = "***"
@@ -184,3 +194,46 @@ def _spellings(secret: str) -> set[str]:
     spellings |= {secret.replace("/", "\\/"), quote(secret, safe=""), unquote(secret)}
     spellings.add(base64.b64encode(secret.encode()).decode().rstrip("="))
     return {spelling for spelling in spellings if len(spelling) >= LEAST}
+
+
+# Masks credentials in the log records and the tracebacks of this process. Called at the start of every command.
+
+
+def redact_output(words: Sequence[str]) -> None:
+    """Mask credentials in all log records and tracebacks of this process from now on.
+
+    The credentials are those in the environment and in ``words``, the words of the command line.
+    """
+    remember_words(words)
+    remember_environment()
+    if logging.getLogRecordFactory() is not _record:
+        logging.setLogRecordFactory(_record)
+        sys.excepthook = _print_exception
+        threading.excepthook = _print_thread_exception
+
+
+def _record(*arguments: Any, **keywords: Any) -> logging.LogRecord:
+    """Return a log record whose message and traceback contain no credential. Arguments as for ``LogRecord``."""
+    record = logging.LogRecord(*arguments, **keywords)
+    try:
+        message = record.getMessage()
+    except (TypeError, ValueError):  # the logging module reports the malformed call itself
+        return record
+    public = redacted_text(message)
+    if public != message:
+        record.msg, record.args = public, None
+    if record.exc_info and record.exc_info[0] is not None:
+        record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        public = redacted_text(record.exc_text)
+        if public != record.exc_text:  # a handler with a format of its own for exceptions must not get this one
+            record.exc_text, record.exc_info = public, None
+    return record
+
+
+def _print_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    print(redacted_text("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr)
+
+
+def _print_thread_exception(failure: threading.ExceptHookArgs) -> None:
+    if failure.exc_type is not SystemExit and failure.exc_value is not None:
+        _print_exception(failure.exc_type, failure.exc_value, failure.exc_traceback)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
-from bestofn.builders.redaction.names import is_secret_parameter
+from bestofn.builders.redaction.credentials import is_secret_parameter
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})

@@ -1,7 +1,7 @@
 """Searches the files of an upload for credentials. ``builders.report.hub`` calls this module directly before an upload.
 
 The search finds the credentials of this process (from its environment and configuration), and text in the shape of a
-key (``builders.redaction.key_shapes``). Tables are searched column by column, with their metadata.
+key (``builders.redaction.credentials``). Tables are searched column by column, with their metadata.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bestofn.builders.redaction.key_shapes import ANY_SHAPE, keys_in
+from bestofn.builders.redaction.credentials import ANY_SHAPE, keys_in
 from bestofn.builders.redaction.secrets import remembered
 from bestofn.builders.tables.parquet_files import opened
 

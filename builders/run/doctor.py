@@ -15,8 +15,8 @@ from pathlib import Path
 from bestofn.builders.errors import BestofnError, DamagedFile, FolderInUse, JournalError, MachineError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
-from bestofn.builders.run.apply_stage import delete_cached, is_damaged
 from bestofn.builders.run.finish import publish_tables
+from bestofn.builders.run.part_writer import delete_cached, is_damaged
 from bestofn.builders.run.pipeline import prepared_run
 from bestofn.builders.run.run_folder import journal_of
 from bestofn.builders.run.run_lock import busy, holder_of, is_being_written, run_lock

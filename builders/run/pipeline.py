@@ -24,31 +24,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.concurrency.once import Once
-from bestofn.builders.concurrency.opening import OpensAtFirstUse
+from bestofn.builders.concurrency.opening import Once, OpensAtFirstUse
 from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.config.signatures import keyword_parameters
-from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.errors import BestofnError, ConfigError, SourceError
 from bestofn.builders.pairing.basis import VERIFIED
 from bestofn.builders.protocols import HasWeights, ReportsSkipped, Sampler, Source, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
+from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import limits_as_machine_error
 from bestofn.builders.run.fingerprints import fingerprint, stage_fingerprints
 from bestofn.builders.run.first_rows import FirstRows, PairingWithoutVerdicts
 from bestofn.builders.run.forecast import Forecast
 from bestofn.builders.run.part_writer import PartWriter
-from bestofn.builders.run.preflight import check_stages
+from bestofn.builders.run.preflight import check_stages, estimate_scales, load_scales, reward_without_scales
 from bestofn.builders.run.progress import Progress
-from bestofn.builders.run.reward_scales import estimate_scales, load_scales, reward_without_scales
 from bestofn.builders.run.run_folder import (
+    JOURNAL,
     is_complete,
     part_of,
     write_marker,
 )
 from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
-from bestofn.builders.run.spending import Spending
 from bestofn.builders.run.table_settings import pair_basis, reward_of, table_settings
 from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.cost import Ledger
@@ -61,7 +60,64 @@ from bestofn.builders.stages.stage import Stage
 from bestofn.builders.stages.verify import Verify
 from bestofn.builders.tables.columns import TableSettings
 
+# Adds up what all commands on a run have spent, for its manifest. Used by ``builders.run.pipeline``.
+#
+# ``spending`` covers all commands that worked on the run. A killed command could not write its counts. Its requests,
+# tokens and dollars come from the run's journal. ``last_command`` has the counts of the last command that changed it.
+
 log = logging.getLogger(__name__)
+
+PRESENT = ("notes", "usd_before")  # describe only the present command
+
+
+class Spending:
+    """The usage and cost of all commands on the run in ``out``. ``config`` is the configuration of the run.
+
+    The constructor reads the old manifest, so create the object before this command writes the manifest.
+    """
+
+    def __init__(self, config: JsonObject, out: Path) -> None:
+        own = config.get("journal") in (None, str(out / JOURNAL))
+        self._journal = out / JOURNAL if own else None  # several runs may share another journal
+        self._earlier: JsonObject = {}
+        try:
+            self._earlier = manifest.read(out).get("spending") or {}
+        except BestofnError:  # a damaged manifest is written again
+            log.debug("The manifest in %s cannot be read.", out)
+
+    def facts(self, now: JsonObject) -> dict[str, Any]:
+        """Return the manifest's entries ``spending`` and ``last_command``. ``now`` are the counts of this command."""
+        whole = _sum(self._earlier, {key: value for key, value in now.items() if key not in PRESENT})
+        for key, value in self._paid().items():
+            whole[key] = max(whole.get(key) or 0, value)
+        return {"spending": whole, "last_command": dict(now)}
+
+    def _paid(self) -> Mapping[str, float]:
+        """Return the counts of all replies in the run's own journal; {} if there is no readable journal."""
+        if self._journal is None or not self._journal.exists():
+            return {}
+        try:
+            journal = Journal(self._journal, readonly=True).open()
+        except BestofnError:
+            return {}
+        try:
+            return journal.paid()
+        except BestofnError:  # a damaged journal is named by the command that needs it
+            return {}
+        finally:
+            journal.close()
+
+
+def _sum(first: JsonObject, second: JsonObject) -> dict[str, Any]:
+    """Add two objects key by key. Nested objects are added in the same way. A missing number is 0."""
+    summed: dict[str, Any] = {}
+    for key in dict.fromkeys((*first, *second)):
+        one, other = first.get(key), second.get(key)
+        if isinstance(one, Mapping) or isinstance(other, Mapping):
+            summed[key] = _sum(one or {}, other or {})
+        else:
+            summed[key] = (one or 0) + (other or 0)
+    return summed
 
 
 class ConfiguredStage(NamedTuple):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -27,8 +27,9 @@ from typing import Any
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError, may_be_retried
+from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Candidate, JsonObject, Row
+from bestofn.builders.records import Candidate, JsonObject, Row, content_text
 from bestofn.builders.run import manifest
 from bestofn.builders.run.fingerprints import fingerprint
 from bestofn.builders.run.finish import finish_run
@@ -37,13 +38,97 @@ from bestofn.builders.run.pipeline import Run, prepared_run
 from bestofn.builders.run.run_folder import REPLACEMENT, adopt_marker, write_marker_of_replacement
 from bestofn.builders.run.run_lock import run_lock
 from bestofn.builders.run.run_log import ONLY_IN_FILE
-from bestofn.builders.run.selection import Condition, condition, selected_positions
 from bestofn.builders.schema import SCHEMA_VERSION, all_features, candidate_to_row, query_from_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.attempts import Attempt, history_entry, history_of
 from bestofn.builders.tables.checksums import marker_of
+
+# Parses the setting ``where``, which selects candidates by words.
+#
+# Examples: ``where=failed``, ``where=error+split:math``, ``where=truncated,refused``. A comma means *or*, a plus
+# means *and*, and ``!`` before a word means *not*. Used by ``bestofn regenerate``.
+#
+# failed abstained passed error unverified    by outcome (unverified: any outcome but pass)
+#     truncated refused filtered empty            by response: cut off, a refusal, stopped by a filter, no text
+#     split:NAME  query:ID  candidate:NUMBER  model:NAME  verifier:NAME  arm:greedy  variant:NAME
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRow:
+    """One candidate, its verdict, and the row of its query."""
+
+    row: Row
+    candidate: Row
+    verdict: Row
+
+
+Condition = Callable[[JudgedRow], bool]
+
+WORDS: Mapping[str, Condition] = {
+    "all": lambda one: True,
+    "passed": lambda one: one.verdict["outcome"] == "pass",
+    "failed": lambda one: one.verdict["outcome"] == "fail",
+    "abstained": lambda one: one.verdict["outcome"] == "abstain",
+    "error": lambda one: bool(one.candidate["error"]) or one.verdict["outcome"] == "error",
+    "unverified": lambda one: one.verdict["outcome"] != "pass",
+    "truncated": lambda one: one.candidate["stop_reason"] == "length",
+    "filtered": lambda one: one.candidate["stop_reason"] == "content_filter",
+    "refused": lambda one: one.candidate["stop_reason"] == "refusal" or _is_refusal(one.verdict),
+    "empty": lambda one: not one.candidate["error"] and not _text(one.candidate).strip(),
+}
+FIELDS: Mapping[str, Callable[[JudgedRow], object]] = {
+    "split": lambda one: one.row["split"],
+    "query": lambda one: one.row["query_id"],
+    "candidate": lambda one: one.candidate["index"],
+    "model": lambda one: one.candidate["model"],
+    "verifier": lambda one: one.verdict["verifier"],
+    "arm": lambda one: one.candidate["arm"],
+    "variant": lambda one: one.candidate["variant"],
+}
+
+
+def condition(where: str) -> Condition:
+    """Parse ``where`` and return its condition. Raises ``ConfigError`` if a word is unknown."""
+    alternatives = [[_term(word.strip()) for word in part.split("+")] for part in where.split(",")]
+    return lambda one: any(all(term(one) for term in terms) for terms in alternatives)
+
+
+def selected_positions(row: Row, wanted: Condition) -> list[int]:
+    """Return the positions of the candidates in ``row`` that satisfy ``wanted``."""
+    pairs = zip(row["candidates"], row["verdicts"], strict=True)
+    return [
+        position for position, (candidate, verdict) in enumerate(pairs) if wanted(JudgedRow(row, candidate, verdict))
+    ]
+
+
+def _term(word: str) -> Condition:
+    if word.startswith("!"):
+        inner = _term(word[1:])
+        return lambda one: not inner(one)
+    field, colon, value = word.partition(":")
+    if colon and field in FIELDS:
+        read = FIELDS[field]
+        return lambda one: str(read(one)) == value
+    if word in WORDS:
+        return WORDS[word]
+    known = [*WORDS, *(f"{name}:…" for name in FIELDS)]
+    hint = did_you_mean(field, [*WORDS, *FIELDS])
+    raise ConfigError(
+        f"where: the condition {word!r} is not known{hint} Known conditions: {', '.join(known)}. "
+        "Join conditions with `+` (and) or a comma (or)."
+    )
+
+
+def _is_refusal(verdict: Row) -> bool:
+    return bool(((verdict["detail"] or {}).get("refusal") or {}).get("is_refusal"))
+
+
+def _text(candidate: Row) -> str:
+    turns = [message for message in candidate["messages"] if message.get("role") == "assistant"]
+    return content_text(turns[-1].get("content")) if turns else ""
+
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +142,7 @@ Selected = dict[Path, dict[int, list[int]]]
 class RegenerateSettings:
     """The settings of a regeneration.
 
-    The setting ``where`` selects the candidates to sample again (see ``run.selection``), at most ``most`` candidates.
+    The setting ``where`` selects the candidates to sample again, at most ``most`` candidates.
     With ``keep_if_better``, a new response replaces the old one only if the new verdict is better. ``changes`` are the
     settings that the user changed, as text: for example ``sampling.temperature=0.9``.
     """

@@ -57,7 +57,7 @@ def remove_marker(part: Path) -> None:
 def write_marker(part: Path, fingerprints: Sequence[str], rows: int, failed: Mapping[str, int] | None = None) -> None:
     """Write the marker of ``part``, which has ``rows`` rows. ``fingerprints`` has one entry per stage.
 
-    ``failed`` has the number of failed candidates per stage (see ``builders.run.failures``). With failures, the part is
+    ``failed`` has the number of failed candidates per stage (see ``part_writer``). With failures, the part is
     readable but not complete. The marker contains the checksum of the part.
     """
     content = {

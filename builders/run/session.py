@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from bestofn.builders.concurrency.once import Once
+from bestofn.builders.concurrency.opening import Once
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import texts_in

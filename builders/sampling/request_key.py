@@ -13,8 +13,7 @@ from dataclasses import fields
 from typing import Any
 
 from bestofn.builders.records import Request, Sampling
-from bestofn.builders.redaction.key_shapes import masked_keys
-from bestofn.builders.redaction.names import is_secret_setting
+from bestofn.builders.redaction.credentials import is_secret_setting, masked_keys
 
 DEFAULTS = {field.name: getattr(Sampling(), field.name) for field in fields(Sampling) if field.name != "extra"}
 """Setting -> its default value."""

@@ -8,24 +8,173 @@ Generate.compute(row) -> Generate.sample(query, numbers)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from datasets import Features
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import Archive, PlannedCalls, Sampler, Tools, User, planned_calls
-from bestofn.builders.records import Candidate, JsonObject, Persona, PositiveCount, Query, Request, Row, Sampling
+from bestofn.builders.protocols import Archive, PlannedCalls, Sampler, Tools, User, Verifier, planned_calls
+from bestofn.builders.records import (
+    Candidate,
+    JsonObject,
+    Persona,
+    PositiveCount,
+    Query,
+    Request,
+    Row,
+    Sampling,
+    Verdict,
+)
 from bestofn.builders.sampling.cost import Plan
 from bestofn.builders.schema import candidate_to_row, features, query_from_row
-from bestofn.builders.stages.adaptive import Adaptive
 from bestofn.builders.stages.answer_policies import AnswerPolicies
-from bestofn.builders.stages.greedy import greedy_request
-from bestofn.builders.stages.other_models import OtherModels
 from bestofn.builders.stages.requests import AnswerForm, CandidateRequest, RequestBuilder
 from bestofn.builders.stages.rollout import RolloutLimits, UserReply, rollout
 from bestofn.builders.stages.stage import Stage
+from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.statistics.eligibility import FIRST_MODEL
+from bestofn.builders.statistics.proportions import wilson_interval
+
+# Adaptive sampling: samples the candidates of a query in small steps, and stops when there are enough.
+#
+# A preference pair needs only one candidate that passed and one that failed, so a fixed number of samples can be
+# wasteful. Used by ``builders.stages.generate``.
+
+StoppedBy = Literal["", "found", "settled", "exhausted"]
+Sample = Callable[[Query, Sequence[int]], Awaitable[list[Candidate]]]
+"""A function that samples the candidates with the given indices: (query, indices) -> candidates."""
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Samples ``least`` candidates, then ``step`` more at a time, until one of these conditions is true:
+
+    - "found": at least ``passes`` candidates passed and at least ``fails`` candidates failed.
+    - "settled": ``settled`` is set, and half the width of the pass rate's 95 % Wilson interval is at most ``settled``.
+    - "exhausted": ``n`` candidates are sampled.
+
+    ``verifier`` is the verifier of the stage ``verify``.
+
+    The number of samples depends on the verdicts, so pass@k over all samples would be biased. The first ``n_fixed``
+    candidates are sampled before any verdict is known, so the estimators use only these. Each candidate records
+    ``n_fixed``, ``n_used`` (the number of samples) and ``stopped`` (the condition) in ``detail["adaptive"]``.
+    """
+
+    verifier: Verifier
+    passes: int = 1
+    fails: int = 1
+    least: int = 2
+    step: int = 2
+    settled: float | None = None
+
+    def __post_init__(self) -> None:
+        minimum = {"passes": 0, "fails": 0, "least": 1, "step": 1}
+        for name, value in zip(minimum, (self.passes, self.fails, self.least, self.step), strict=True):
+            if value < minimum[name]:
+                raise ValueError(f"adaptive.{name} is {value}; expected at least {minimum[name]}")
+        if self.settled is not None and not 0 < self.settled < 0.5:
+            raise ValueError(f"adaptive.settled is {self.settled}; expected a half-width of the interval, 0 to 0.5")
+
+    async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
+        """Sample at most ``n`` candidates of ``query``, then the candidates with the indices ``extra``.
+
+        ``sample`` is a function that samples candidates by their indices. The returned candidates have no verdicts.
+        """
+        candidates: list[Candidate] = []
+        verdicts: list[Verdict] = []
+        stopped: StoppedBy = ""
+        while not stopped and len(candidates) < n:
+            stop = min(n, len(candidates) + (self.step if candidates else self.least))
+            new = await sample(query, range(len(candidates), stop))
+            verdicts += await run_together(verdict_of(self.verifier, query, candidate) for candidate in new)
+            candidates += new
+            stopped = self.reason_to_stop(verdicts)
+        if extra:
+            candidates += await sample(query, extra)
+        record = {"n_used": len(verdicts), "n_fixed": min(self.least, n), "stopped": stopped or "exhausted"}
+        return [replace(one, detail={**one.detail, "adaptive": record}) for one in candidates]
+
+    def reason_to_stop(self, verdicts: Sequence[Verdict]) -> StoppedBy:
+        """Return "found" or "settled" if these verdicts are enough; "" if more candidates are needed."""
+        passed = sum(verdict.outcome == "pass" for verdict in verdicts)
+        failed = sum(verdict.outcome == "fail" for verdict in verdicts)
+        if passed >= self.passes and failed >= self.fails:
+            return "found"
+        if self.settled is not None and passed + failed:
+            low, high = wilson_interval(passed, passed + failed)
+            if (high - low) / 2 <= self.settled:
+                return "settled"
+        return ""
+
+
+# Builds the request for the greedy candidate: one more candidate per query, sampled at temperature 0.
+#
+# Used by ``builders.stages.generate``.
+
+
+def greedy_request(request: Request, candidate: int) -> CandidateRequest:
+    """Return the request for the greedy candidate: one sample of ``request`` at temperature 0.
+
+    ``candidate`` is the index of the candidate, and its arm is "greedy". The caller builds ``request`` with the first
+    prompt variant.
+    """
+    sampling = replace(request.sampling, temperature=0.0, top_p=None)
+    return CandidateRequest(replace(request, sampling=sampling), (candidate,), (0,), arm="greedy")
+
+
+# Samples candidates from further models: ``provider=[strong,weak]`` samples each query from several models in one run.
+#
+# The first model is the policy of the run: only its samples count towards
+# pass@k. ``Candidate.arm`` is the role of the further model, and the pairing ``delta`` uses the roles.
+
+SEED_STEP = 1_000_003  # between the seeds of two models: with equal seeds, similar models give nearly equal texts
+
+
+@dataclass(frozen=True, slots=True)
+class OtherModels:
+    """The further models of a run: role -> sampler. Each samples ``n`` candidates; their indices start at ``first``.
+
+    Raises ``ConfigError`` if a role has the name of an arm of the first model.
+    """
+
+    samplers: Mapping[str, Sampler]
+    n: int
+    first: int
+
+    def __post_init__(self) -> None:
+        for role in self.samplers:
+            if role in FIRST_MODEL:
+                raise ConfigError(
+                    f"models has the role {role!r}; expected a name other than {' and '.join(FIRST_MODEL)}."
+                )
+
+    @property
+    def numbers(self) -> range:
+        """The indices of all candidates of these models."""
+        return range(self.first, self.first + self.n * len(self.samplers))
+
+    def requests(
+        self, builder: RequestBuilder, query: Query, candidates: Sequence[int]
+    ) -> Iterator[tuple[Sampler, CandidateRequest]]:
+        """Yield (sampler, request) for those of ``candidates`` that belong to these models."""
+        for place, (role, sampler) in enumerate(self.samplers.items()):
+            start = self.first + place * self.n
+            own = [number - start for number in candidates if start <= number < start + self.n]
+            for wanted in builder.requests(query, own):
+                sampling = wanted.request.sampling
+                if sampling.seed is not None:
+                    sampling = replace(sampling, seed=sampling.seed + SEED_STEP * (place + 1))
+                request = replace(wanted.request, sampling=sampling)
+                numbers = [start + number for number in wanted.candidates]
+                yield sampler, replace(wanted, request=request, candidates=numbers, arm=role)
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls for the first turns of these models, for one query; ``candidates`` is not used."""
+        return [PlannedCalls(sampler, self.n, self.n) for sampler in self.samplers.values()]
+
 
 DEFAULT_N = 4  # candidates per query
 

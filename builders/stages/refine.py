@@ -13,14 +13,13 @@ from bestofn.builders.errors import ProviderError, names_failed_request, raise_i
 from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
 from bestofn.builders.formats.judge_request import conversation_text, judge_replies, judge_request
 from bestofn.builders.pairing.basis import relies_on
-from bestofn.builders.pairing.rules import PairRules, allowed_pairs, margin_of, score_of, settled, teachable
-from bestofn.builders.pairing.selection import pair_of
+from bestofn.builders.pairing.rules import PairRules, allowed_pairs, margin_of, pair_of, score_of, settled, teachable
 from bestofn.builders.protocols import Reward, Sampler, Verifier
 from bestofn.builders.records import Candidate, Completion, Judged, Pair, Query, Request, Row, Sampling, Score, Verdict
 from bestofn.builders.sampling.samples import seed_of
 from bestofn.builders.schema import candidate_to_row, judged_from_row, query_from_row, verdict_to_row
 from bestofn.builders.stages.score import ScoreCandidates
-from bestofn.builders.stages.verdicts import verdict_of
+from bestofn.builders.stages.verify import verdict_of
 
 Feedback = Literal["judge", "verifier"]
 SCHEMA = object_schema(feedback={"type": "string"}, faulty={"type": "boolean"})

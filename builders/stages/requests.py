@@ -7,13 +7,109 @@ the system prompt of the request, never to the stored prompt.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.exact_json import check_json
+from bestofn.builders.formats.lenient_json import find_object
+from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.formats.prompt_texts import paragraphs, with_system_text
-from bestofn.builders.records import Arm, Candidate, JsonObject, Persona, Query, Request, Sampling
-from bestofn.builders.stages import prompt_variants, steps_form
+from bestofn.builders.records import Arm, Candidate, JsonObject, Persona, Query, Request, Sampling, content_text
+
+# Prompt variants: short instructions that give the candidates of a query different forms.
+#
+# Candidate i is sampled with variant i modulo the number of variants. The text of a variant is added to the system
+# prompt of the request, never to the stored prompt. Used by ``builders.stages.requests``.
+
+VARIANTS: Mapping[str, str] = {
+    "plain": "",
+    "bullets": "Lay out your reasoning as a short bulleted list, then state the result.",
+    "concise": "Be brief: give only the steps that matter, then the result.",
+    "examples": "Where it helps, illustrate a step with a small example before you state the result.",
+    "conversational": "Explain as you would to a colleague beside you, in plain sentences, then state the result.",
+}
+
+
+def select(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return a dict from each prompt variant in ``names`` to its text.
+
+    ``own`` contains the user's variants. They are added to the built-in ones, or replace those with the same name. If
+    ``names`` is empty, the result is ``{"": ""}``. Raises ``ConfigError`` if a name is unknown or repeated.
+    """
+    known = {**VARIANTS, **own}
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"variants: there is no variant {name!r}{did_you_mean(name, known)} Expected one of {', '.join(known)}."
+            )
+    if len(set(names)) < len(names):
+        raise ConfigError(f"variants is {list(names)}: a name is repeated. Name each prompt variant once.")
+    return {name: known[name] for name in names} or {"": ""}
+
+
+# Requests responses as JSON steps, and converts them to plain text. Used by ``builders.stages.requests``.
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "steps": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"explanation": {"type": "string"}, "output": {"type": "string"}},
+                "required": ["explanation", "output"],
+                "additionalProperties": False,
+            },
+        },
+        "final_answer": {"type": "string"},
+    },
+    "required": ["steps", "final_answer"],
+    "additionalProperties": False,
+}
+INSTRUCTION = (
+    'Answer with one JSON object and nothing else: {"steps": [{"explanation": "…", "output": "…"}], '
+    '"final_answer": "…"}. Write each backslash of LaTeX twice.'
+)
+
+
+def as_text(candidate: Candidate) -> Candidate:
+    """Return ``candidate`` with its JSON response converted to text.
+
+    ``detail["structured"]`` records the conversion. Its entry ``value`` is the JSON object, and ``repaired`` says
+    whether the JSON had to be repaired. If it was repaired, ``raw`` is the original text.
+
+    If the response contains no steps and no final answer, ``detail["structured"]`` is None and the text is unchanged. A
+    candidate with an error or with tool calls is returned unchanged.
+    """
+    if candidate.error or not candidate.messages or candidate.tool_calls:
+        return candidate
+    *before, last = candidate.messages
+    raw = content_text(last.get("content"))
+    parsed = find_object(raw)
+    text = _text(parsed.value) if parsed else ""
+    if parsed is None or not text:
+        return replace(candidate, detail={**candidate.detail, "structured": None})
+    structured = {"value": parsed.value, "repaired": not parsed.strict, **({} if parsed.strict else {"raw": raw})}
+    return replace(
+        candidate,
+        messages=(*before, {**last, "content": text}),
+        detail={**candidate.detail, "structured": structured},
+    )
+
+
+def _text(value: JsonObject) -> str:
+    """Return the steps and the final answer as paragraphs; "" if the object has neither."""
+    steps = value.get("steps")
+    paragraphs = []
+    for step in steps if isinstance(steps, list) else ():
+        parts = [step.get("explanation"), step.get("output")] if isinstance(step, Mapping) else [step]
+        paragraphs.append("\n".join(str(part) for part in parts if part not in (None, "")))
+    final = value.get("final_answer")
+    if final not in (None, ""):
+        paragraphs.append(f"Final answer: {final}")
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
 
 AnswerForm = Literal["text", "steps"]
 
@@ -55,15 +151,15 @@ class RequestBuilder:
     ) -> None:
         check_json(sampling.extra, "sampling.extra")
         self.sampling = sampling
-        self.variants = prompt_variants.select(variants, own_variants or {})
+        self.variants = select(variants, own_variants or {})
         self._before = paragraphs((persona.text if persona else "", system_prompt))
         self._in_steps = answer_form == "steps"
-        self._schema = steps_form.SCHEMA if self._in_steps and schema is None else schema
+        self._schema = SCHEMA if self._in_steps and schema is None else schema
 
     def request(self, query: Query, variant: str | None = None) -> Request:
         """Return the request for ``query`` with the prompt variant ``variant``; None means the first variant."""
         text = self.variants[next(iter(self.variants)) if variant is None else variant]
-        after = paragraphs((text, steps_form.INSTRUCTION if self._in_steps else ""))
+        after = paragraphs((text, INSTRUCTION if self._in_steps else ""))
         return Request(
             messages=with_system_text(query.messages, self._before, after),
             tools=query.tools,
@@ -94,4 +190,4 @@ class RequestBuilder:
 
         If ``answer_form`` is "steps", the JSON response is converted to text. Otherwise the response is unchanged.
         """
-        return steps_form.as_text(candidate) if self._in_steps else candidate
+        return as_text(candidate) if self._in_steps else candidate

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bestofn.builders.schema import SCHEMA_VERSION
+from bestofn.builders.tables.candidate_columns import with_reward_columns
 from bestofn.builders.tables.columns import Kind
-from bestofn.builders.tables.reward_columns import with_reward_columns
 from bestofn.builders.tables.views import VIEWS
 
 _PART = re.compile(r"(<!-- columns of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -16,8 +16,8 @@ from bestofn.builders.records import Row
 from bestofn.builders.tables import training_views
 from bestofn.builders.tables.candidate_columns import CANDIDATES
 from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of
-from bestofn.builders.tables.judge_view import JUDGE
 from bestofn.builders.tables.query_row import QueryRow
+from bestofn.builders.tables.training_views import JUDGE
 
 VIEWS: Mapping[str, PublishedTable[Any]] = {
     table.name: table

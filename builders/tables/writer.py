@@ -18,10 +18,10 @@ from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.arrow_rows import columns_to_table
+from bestofn.builders.tables.candidate_columns import with_reward_columns
 from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of
 from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
-from bestofn.builders.tables.reward_columns import with_reward_columns
 from bestofn.builders.tables.views import VIEWS
 
 BUFFERED_RECORDS, BUFFERED_BYTES = 2000, 12 << 20  # limits for all open files together: records, bytes of row groups

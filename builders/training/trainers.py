@@ -15,7 +15,10 @@ import json
 import logging
 import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,17 +28,114 @@ from bestofn.builders.errors import BestofnError, ConfigError, require
 from bestofn.builders.pocket.model_files import model_digest
 from bestofn.builders.pocket.policy import POCKET
 from bestofn.builders.tables.atomic_text import write_text
-from bestofn.builders.training.checkpoints import Checkpoint, newest_complete
 from bestofn.builders.training.data import Rows, with_reasoning_for
-from bestofn.builders.training.lora import lora_config, save_merged
 from bestofn.builders.training.other_turns import SIDES, Masked, masks_of, sft_arguments
-from bestofn.builders.training.progress import quiet_libraries, show_progress
-from bestofn.builders.training.record import TrainingRecord, determining, earlier_training, rows_digest
-from bestofn.builders.training.settings import METHODS, TrainingSettings
-from bestofn.builders.training.trl_settings import configuration, trl_arguments, write_yaml
+from bestofn.builders.training.record import (
+    Checkpoint,
+    TrainingRecord,
+    determining,
+    earlier_training,
+    newest_complete,
+    rows_digest,
+)
+from bestofn.builders.training.settings import METHODS, TrainingSettings, configuration, trl_arguments, write_yaml
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+# Trains LoRA adapters instead of all weights, and merges them into the weights afterwards. Needs ``bestofn[peft]``.
+
+
+def lora_config(rank: int, method: str) -> Any:
+    """Return peft's configuration for adapters of rank ``rank`` in all linear layers.
+
+    For a reward model, all weights of the new head are trained. Raises ``ModuleNotFoundError`` if peft is missing.
+    """
+    require("peft")
+    import peft  # pyright: ignore[reportMissingImports]  # not part of every installation
+
+    reward: dict[str, Any] = {"task_type": "SEQ_CLS", "modules_to_save": ["score"]} if method == "reward" else {}
+    settings: dict[str, Any] = {"task_type": "CAUSAL_LM", **reward}
+    return peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", **settings)
+
+
+def save_merged(trainer: Any, folder: Path) -> None:
+    """Merge the adapters of the trained model into its weights, and save the model and its tokenizer in ``folder``."""
+    merged = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
+    merged.save_pretrained(str(folder))
+    trainer.processing_class.save_pretrained(str(folder))
+
+
+# Shows the progress of a training, one line at a time, instead of the progress bars of the libraries.
+#
+# The lines are written to standard error.
+
+EVERY_S = 5.0
+MEASURES = {"loss": "loss", "rewards/accuracies": "accuracy", "accuracy": "accuracy", "reward": "reward"}
+
+
+@contextlib.contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Hide the progress bars and the deprecation warnings of Transformers and Datasets inside the block."""
+    import datasets
+    from transformers.utils import logging
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+        bars = datasets.are_progress_bars_disabled(), logging.is_progress_bar_enabled()
+        datasets.disable_progress_bars()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            if not bars[0]:
+                datasets.enable_progress_bars()
+            if bars[1]:
+                logging.enable_progress_bar()
+
+
+def show_progress(trainer: Any) -> None:
+    """Print the progress of ``trainer``, a trainer of Transformers, at most once per ``EVERY_S`` seconds."""
+    from transformers import PrinterCallback, TrainerCallback
+
+    class Lines(TrainerCallback):
+        def __init__(self) -> None:
+            self.started = self.printed = time.monotonic()
+            self.first_step = 0
+            self.measures: dict[str, float] = {}
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **further: Any) -> None:
+            self.started, self.first_step = time.monotonic(), state.global_step
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **further: Any) -> None:
+            self.measures |= {key: float(logs[key]) for key in MEASURES if key in (logs or {})}
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **further: Any) -> None:
+            now = time.monotonic()
+            if now - self.printed >= EVERY_S or state.global_step == state.max_steps:
+                self.printed = now
+                seconds = now - self.started
+                left = seconds / (state.global_step - self.first_step) * (state.max_steps - state.global_step)
+                print(line(state.global_step, state.max_steps, self.measures, seconds, left), file=sys.stderr)
+
+    trainer.remove_callback(PrinterCallback)  # prints every log as a dict
+    trainer.add_callback(Lines())
+
+
+def line(step: int, steps: int, measures: Mapping[str, float], seconds: float, left: float) -> str:
+    """Return one line about a training: ``step 5 of 20 | loss 0.531 | time 0:05 | left 0:15``."""
+    shown = {MEASURES[key]: value for key, value in measures.items()}
+    parts = [f"step {step} of {steps}", *(f"{name} {value:.3f}" for name, value in shown.items())]
+    parts.append(f"time {_clock(seconds)}")
+    if left >= 1:
+        parts.append(f"left {_clock(left)}")
+    return " | ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
 
 log = logging.getLogger(__name__)
 

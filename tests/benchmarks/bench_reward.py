@@ -19,8 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bestofn.reward.sequence_scorer import SequenceScorer
-from bestofn.reward.token_batches import batches, padding_waste
+from bestofn.reward.sequence_scorer import SequenceScorer, batches, padding_waste
 
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"hidden_size": 256, "intermediate_size": 688, "num_hidden_layers": 6, "num_attention_heads": 8},

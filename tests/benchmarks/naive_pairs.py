@@ -33,8 +33,7 @@ from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval
 from bestofn.builders.training.settings import recipe
 from bestofn.builders.training.trainers import train
-from bestofn.scripts.loop import build, passes, settings, trained
-from bestofn.scripts.loop_report import Passes, mean
+from bestofn.scripts.loop import Passes, build, mean, passes, settings, trained
 
 Score = Callable[[Mapping[str, Any]], float]
 OURS = "verified against refuted (ours)"

@@ -35,8 +35,7 @@ from bestofn.builders.tables import shards
 from bestofn.builders.tables.writer import write_views
 from bestofn.builders.training.settings import recipe
 from bestofn.builders.training.trainers import train
-from bestofn.scripts.loop import build, passes, settings, trained
-from bestofn.scripts.loop_report import Passes
+from bestofn.scripts.loop import Passes, build, passes, settings, trained
 from tests.benchmarks.naive_pairs import OURS, as_run, report
 from tests.runs import write_shard
 

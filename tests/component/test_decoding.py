@@ -181,7 +181,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(vocabulary: Any, schema: dic
 
 
 def test_the_schemas_of_the_judges_are_supported(vocabulary: Any) -> None:
-    from bestofn.builders.stages.steps_form import SCHEMA as STEPS
+    from bestofn.builders.stages.requests import SCHEMA as STEPS
     from bestofn.reward import judge_reward, listwise_reward, process_reward
     from bestofn.verifiers.judge import persona, verifier
 

@@ -13,8 +13,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.builders.tables.views import view_rows
 from bestofn.reward.model_reward import ModelReward, chat_of
-from bestofn.reward.sequence_scorer import SequenceScorer
-from bestofn.reward.token_batches import batches, padding_waste, shared_prefix
+from bestofn.reward.sequence_scorer import SequenceScorer, batches, padding_waste, shared_prefix
 from tests.tiny_models import llama_config, save_language_model, save_reward_model, tokenizer
 
 PASS = Verdict("pass", 1.0, "", "test")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.redaction import process, secrets
+from bestofn.builders.redaction import secrets
 from bestofn.scripts.build import main as build
 from bestofn.scripts.inspect import main as inspect
 from bestofn.scripts.journal import main as show_journal
@@ -48,10 +48,10 @@ def _own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Restore the state of this process that the commands change."""
     monkeypatch.setattr(secrets, "_remembered", ())
     monkeypatch.setattr(logging.root, "handlers", list(logging.root.handlers))
-    factory, hooks = logging.getLogRecordFactory(), (process.sys.excepthook, process.threading.excepthook)
+    factory, hooks = logging.getLogRecordFactory(), (secrets.sys.excepthook, secrets.threading.excepthook)
     yield
     logging.setLogRecordFactory(factory)
-    process.sys.excepthook, process.threading.excepthook = hooks
+    secrets.sys.excepthook, secrets.threading.excepthook = hooks
 
 
 def echo(sent: Sent) -> Answer:

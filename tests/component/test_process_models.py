@@ -11,8 +11,7 @@ import torch
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, Query, Score, Verdict
-from bestofn.reward.process_model_reward import ProcessModelReward
-from bestofn.reward.step_model import QWEN_SYSTEM
+from bestofn.reward.process_model_reward import QWEN_SYSTEM, ProcessModelReward
 from tests.tiny_models import llama_config, save_language_model, tokenizer
 
 QUERY = Query("q", "math", ({"role": "user", "content": "What is 1 + 2?"},))

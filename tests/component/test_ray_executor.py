@@ -35,9 +35,9 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 from bestofn.builders.errors import exit_on_error
-from bestofn.builders.executors import cluster_watch
+from bestofn.builders.executors import cluster_pool
 from bestofn.builders.executors.ray_executor import Place, RayExecutor
-cluster_watch.LOST_AFTER_S = 10
+cluster_pool.LOST_AFTER_S = 10
 address, config, out, *resources = sys.argv[1:]
 with exit_on_error():
     place = Place(1, 0.5, resources=dict.fromkeys(resources, 1))

@@ -19,9 +19,8 @@ from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.records import Request, Sampling
-from bestofn.builders.training.settings import METHODS, TrainingSettings, recipe
+from bestofn.builders.training.settings import METHODS, TrainingSettings, recipe, trl_arguments, write_yaml
 from bestofn.builders.training.trainers import train
-from bestofn.builders.training.trl_settings import trl_arguments, write_yaml
 from tests.tiny_models import save_language_model
 from tests.wandb_files import stored_run
 

@@ -11,8 +11,17 @@ import pytest
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, Query, Score
-from bestofn.reward.benchmark_scores import Margins, best_of_credit, pair_credit, style_accuracies, ties_score
-from bestofn.reward.benchmarks import SHAPES, lines_of, measure, read_row
+from bestofn.reward.benchmarks import (
+    SHAPES,
+    Margins,
+    best_of_credit,
+    lines_of,
+    measure,
+    pair_credit,
+    read_row,
+    style_accuracies,
+    ties_score,
+)
 from bestofn.reward.length_reward import LengthReward
 
 

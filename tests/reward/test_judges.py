@@ -22,10 +22,10 @@ from bestofn.builders.errors import (
 from bestofn.builders.formats.judge_reply import fenced
 from bestofn.builders.records import Candidate, Completion, Query, Reference, Request, Score, Verdict
 from bestofn.reward.judge_reward import JudgeReward
+from bestofn.reward.judging import RUBRICS, rubric_text
 from bestofn.reward.listwise_reward import ListwiseReward, permutation
 from bestofn.reward.pairwise_reward import PairwiseReward, tournament
 from bestofn.reward.process_reward import ProcessReward
-from bestofn.reward.rubrics import RUBRICS, rubric_text
 from bestofn.reward.tournament import split
 from bestofn.reward.weighted_reward import WeightedReward
 

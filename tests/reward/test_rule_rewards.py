@@ -14,20 +14,20 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import LocalWeights
 from bestofn.builders.records import Candidate, Persona, Query, Reference, Score, Verdict
 from bestofn.reward import get_reward, memory_plan, reward_names
-from bestofn.reward.bradley_terry import strengths, win_chances
 from bestofn.reward.code_reward import CodeReward
-from bestofn.reward.conflicts import cycles
 from bestofn.reward.ensemble_reward import EnsembleReward, z_scores
 from bestofn.reward.format_reward import FormatReward
 from bestofn.reward.heuristic_reward import heuristic
+from bestofn.reward.judging import RUBRICS
 from bestofn.reward.length_reward import LengthReward
 from bestofn.reward.overlap_reward import OverlapReward, f1, number_share, rouge_l
+from bestofn.reward.pairwise_reward import cycles
 from bestofn.reward.persona_reward import PersonaReward
 from bestofn.reward.privacy_reward import PrivacyReward
 from bestofn.reward.process_reward import fold, steps_of
 from bestofn.reward.repetition_reward import RepetitionReward, repeated_share
 from bestofn.reward.routed_reward import RoutedReward
-from bestofn.reward.rubrics import RUBRICS
+from bestofn.reward.tournament import strengths, win_chances
 from bestofn.reward.verification_reward import VerificationReward
 from bestofn.reward.weighted_reward import WeightedReward
 from tests.growth import assert_linear

@@ -14,8 +14,16 @@ from bestofn.builders.errors import BestofnError
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.tables.parquet_files import write_parquet
 from bestofn.builders.tables.views import view_features
-from bestofn.scripts.loop import check_verdicts, main, passes, scored_pairs
-from bestofn.scripts.loop_report import Preference, pair_report, pass_report, report_table
+from bestofn.scripts.loop import (
+    Preference,
+    check_verdicts,
+    main,
+    pair_report,
+    pass_report,
+    passes,
+    report_table,
+    scored_pairs,
+)
 
 
 def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from bestofn.builders.concurrency.once import Once
+from bestofn.builders.concurrency.opening import Once
 
 
 def test_a_function_is_called_once_and_each_thread_gets_its_error() -> None:

@@ -1,7 +1,6 @@
 """Only the gateway of a Ray cluster gets API keys, and a shard that runs again is counted once."""
 
-from bestofn.builders.executors.cluster_pool import KEY_VARIABLES, URL_VARIABLES, environment_variables
-from bestofn.builders.executors.cluster_shards import ClusterCounts
+from bestofn.builders.executors.cluster_pool import KEY_VARIABLES, URL_VARIABLES, ClusterCounts, environment_variables
 
 
 def test_keys_stay_at_the_gateway(monkeypatch) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.builders.redaction import process, secrets
-from bestofn.builders.redaction.key_shapes import keys_in, masked_key_like, masked_keys
+from bestofn.builders.redaction import secrets
+from bestofn.builders.redaction.credentials import keys_in, masked_key_like, masked_keys
 from bestofn.builders.redaction.secrets import (
     redacted,
     redacted_message,
@@ -230,17 +230,17 @@ def test_log_records_and_tracebacks_are_masked(
     monkeypatch.setenv("SOME_TOKEN", "t0k3n-of-the-environment")
     monkeypatch.setattr(logging.getLogger(), "handlers", [*logging.getLogger().handlers, OwnFormat()])
     before = logging.getLogRecordFactory()
-    hooks = process.sys.excepthook, process.threading.excepthook
+    hooks = secrets.sys.excepthook, secrets.threading.excepthook
     try:
-        process.redact_output(["provider.api_key=typed-on-the-command-line-1"])
+        secrets.redact_output(["provider.api_key=typed-on-the-command-line-1"])
         try:
             raise ValueError("refused: typed-on-the-command-line-1")
         except ValueError as error:
             logging.getLogger("any").exception("key %s of %d", "t0k3n-of-the-environment", 3)
-            process.sys.excepthook(ValueError, error, error.__traceback__)
+            secrets.sys.excepthook(ValueError, error, error.__traceback__)
     finally:
         logging.setLogRecordFactory(before)
-        process.sys.excepthook, process.threading.excepthook = hooks
+        secrets.sys.excepthook, secrets.threading.excepthook = hooks
     shown = caplog.text + capsys.readouterr().err
     assert "key *** of 3" in shown
     assert "ValueError: refused: ***" in shown

@@ -10,7 +10,7 @@ import pytest
 from datasets import Dataset, Features, IterableDataset, Value
 
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.run.apply_stage import apply_stage
+from bestofn.builders.run.part_writer import apply_stage
 from bestofn.builders.stages.stage import Stage
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.run.selection import condition, selected_positions
+from bestofn.builders.run.regenerate import condition, selected_positions
 
 
 def row(split: str = "math", **candidates) -> dict:

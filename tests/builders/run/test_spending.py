@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from bestofn.builders.run import manifest
-from bestofn.builders.run.spending import Spending
+from bestofn.builders.run.pipeline import Spending
 from tests.benchmarks.kill_resume import write_sums
 from tests.commands import run_here
 from tests.loopback import OpenAIServer

@@ -15,8 +15,7 @@ from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import query_to_row
-from bestofn.builders.stages.adaptive import Adaptive
-from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.generate import Adaptive, Generate
 
 QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
 

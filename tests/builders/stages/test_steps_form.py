@@ -11,7 +11,7 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import candidate_from_row, query_to_row
 from bestofn.builders.stages.generate import Generate
-from bestofn.builders.stages.steps_form import SCHEMA, as_text
+from bestofn.builders.stages.requests import SCHEMA, as_text
 
 STEPS = r'{"steps": [{"explanation": "Half of it.", "output": "\frac{1}{2}"}], "final_answer": "\theta = \frac{1}{2}"}'
 WORDS = "Half of it.\n\\frac{1}{2}\n\nFinal answer: \\theta = \\frac{1}{2}"

@@ -13,7 +13,7 @@ import pytest
 
 from bestofn.builders.concurrency.file_lock import ProcessLock
 from bestofn.builders.errors import DamagedFile
-from bestofn.builders.tables import being_replaced, checksums
+from bestofn.builders.tables import checksums
 from bestofn.builders.tables.checksums import check_part, check_tables, checksum, marker_of
 
 
@@ -93,7 +93,7 @@ def test_damage_is_reported_at_once_if_no_other_process_works(
 def test_damage_is_reported_after_some_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: Callable[[int], None]
 ) -> None:
-    monkeypatch.setattr(being_replaced, "LONGEST_S", 0.1)
+    monkeypatch.setattr(checksums, "LONGEST_S", 0.1)
     table(tmp_path, b"old")[1]()
     table(tmp_path, b"new")
     lock(os.getpid() + 1)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from datasets import Dataset, concatenate_datasets
 
-from bestofn.builders.training.checkpoints import damage, newest_complete
-from bestofn.builders.training.record import changes, determining, rows_digest
+from bestofn.builders.training.record import changes, damage, determining, newest_complete, rows_digest
 
 
 def test_each_changed_setting_is_named_by_its_key() -> None:

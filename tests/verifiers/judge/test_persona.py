@@ -10,7 +10,7 @@ import pytest
 from bestofn.builders.errors import BudgetError, ServiceError
 from bestofn.builders.records import Candidate, Completion, Persona, Query, Score
 from bestofn.builders.tables.views import view_rows
-from bestofn.reward.persona_judge_reward import PersonaJudgeReward
+from bestofn.reward.persona_reward import PersonaJudgeReward
 from bestofn.reward.weighted_reward import WeightedReward
 from bestofn.verifiers.judge.persona import PersonaJudge, PersonaScore
 from tests.runs import rows
