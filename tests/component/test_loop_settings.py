@@ -44,23 +44,29 @@ CHANGES = {
 GRPO = ("trl.num_generations=2", "trl.max_completion_length=16")
 
 
-def config(out: Path, method: str, *words: str) -> dict[str, Any]:
-    every = [recipe(method, words), f"method={method}", *WORDS, *QUICK, *words, f"out={out}"]
-    return compose(every, "loop")
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the journal of all loops: a model does not sample the same texts again in other batches."""
+    return tmp_path_factory.mktemp("journal") / "journal.sqlite"
+
+
+def config(out: Path, journal: Path, method: str, *words: str) -> dict[str, Any]:
+    every = compose([recipe(method, words), f"method={method}", *WORDS, *QUICK, *words, f"out={out}"], "loop")
+    return {**every, "build": [*every["build"], f"journal={journal}"]}
 
 
 def result(out: Path) -> tuple[Any, Any]:
-    """Return the figures and the texts after training."""
-    report = json.loads((out / "loop.json").read_text())
-    table = pq.read_table(out / "after" / "candidates" / "data.parquet", columns=["query_id", "output_messages"])
-    return {key: value for key, value in report.items() if key != "seconds"}, table.to_pylist()
+    """Return what the model was made from, and the queries that were sampled after training."""
+    made_from = json.loads((out / "model-1" / "training.json").read_text())["made_from"]
+    table = pq.read_table(out / "after" / "candidates" / "data.parquet", columns=["query_id", "candidate_idx"])
+    return made_from, table.to_pylist()
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, journal: Path) -> Path:
     """Return the folder of a finished loop. ``restored`` undoes the changes that a test makes in it."""
     out = tmp_path_factory.mktemp("loops") / "loop"
-    loop(config(out, "dpo"))
+    loop(config(out, journal, "dpo"))
     shutil.copytree(out, out.with_name("copy"))
     return out
 
@@ -71,31 +77,31 @@ def restored(finished: Path) -> Path:
 
 
 @pytest.mark.parametrize("setting", ["model", "n", "trl"])
-def test_a_changed_setting_gives_the_result_of_an_empty_folder(setting: str, finished: Path, tmp_path: Path) -> None:
+def test_a_changed_setting_gives_the_result_of_an_empty_folder(
+    setting: str, finished: Path, tmp_path: Path, journal: Path
+) -> None:
     method, *words = CHANGES[setting]
     model = shutil.copytree(POCKET_WEIGHTS, tmp_path / "model")
     words = [word.format(model=model) for word in words]
     if setting == "model":
         other_weights(model)
-    loop(config(restored(finished), method, *words))
-    loop(config(tmp_path / "fresh", method, *words))
+    loop(config(restored(finished), journal, method, *words))
+    loop(config(tmp_path / "fresh", journal, method, *words))
     assert result(finished) == result(tmp_path / "fresh")
 
 
-def test_a_changed_verifier_of_grpo_gives_the_result_of_an_empty_folder(tmp_path: Path) -> None:
-    loop(config(tmp_path / "loop", "grpo", *GRPO))
+def test_a_changed_verifier_of_grpo_gives_the_result_of_an_empty_folder(tmp_path: Path, journal: Path) -> None:
+    loop(config(tmp_path / "loop", journal, "grpo", *GRPO))
     changed = (*GRPO, "verifier=math")
-    loop(config(tmp_path / "loop", "grpo", *changed))
-    loop(config(tmp_path / "fresh", "grpo", *changed))
+    loop(config(tmp_path / "loop", journal, "grpo", *changed))
+    loop(config(tmp_path / "fresh", journal, "grpo", *changed))
     assert result(tmp_path / "loop") == result(tmp_path / "fresh")
-    records = [json.loads((tmp_path / name / "model-1" / "training.json").read_text()) for name in ("loop", "fresh")]
-    assert records[0]["made_from"] == records[1]["made_from"]
 
 
-def test_replaced_weights_are_trained_again(finished: Path, tmp_path: Path) -> None:
+def test_replaced_weights_are_trained_again(finished: Path, journal: Path) -> None:
     first = result(restored(finished))
     shutil.copy(POCKET_WEIGHTS / "model.safetensors", finished / "model-1")
-    loop(config(finished, "dpo"))
+    loop(config(finished, journal, "dpo"))
     assert result(finished) == first
 
 
@@ -104,7 +110,7 @@ class Killed(BaseException):
 
 
 def test_a_killed_loop_ends_with_the_same_result(
-    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, tmp_path: Path, journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A loop that is killed three times and run again gives the same result as an uninterrupted loop.
 
@@ -119,16 +125,16 @@ def test_a_killed_loop_ends_with_the_same_result(
         with monkeypatch.context() as patch:
             patch.setattr(f"bestofn.{place}", killed)
             with pytest.raises(Killed):
-                loop(config(tmp_path / "loop", "dpo"))
-    loop(config(tmp_path / "loop", "dpo"))
+                loop(config(tmp_path / "loop", journal, "dpo"))
+    loop(config(tmp_path / "loop", journal, "dpo"))
     assert result(tmp_path / "loop") == result(restored(finished))
 
 
-def test_an_unchanged_loop_repeats_nothing(finished: Path) -> None:
+def test_an_unchanged_loop_repeats_nothing(finished: Path, journal: Path) -> None:
     out = restored(finished)
     files = [out / "model-1" / "model.safetensors", out / "after" / "shards" / "00000.parquet"]
     before = [file.stat().st_mtime_ns for file in files]
-    loop(config(out, "dpo"))
+    loop(config(out, journal, "dpo"))
     assert [file.stat().st_mtime_ns for file in files] == before
 
 
