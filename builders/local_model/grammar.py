@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 COMPACT = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 """JSON on one line: a model that may write any white space can write it until its last token."""
 
+OPEN = {"additionalProperties", "unevaluatedProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref"}
+"""Keywords by which an object may have keys that its ``properties`` do not list."""
+
 
 def grammar_of(schema: JsonObject | None, tools: Sequence[Tool]) -> str:
     """Return the grammar of an answer: JSON for ``schema``, or a call of one of ``tools`` as ``<tool_call>``.
@@ -30,7 +33,7 @@ def grammar_of(schema: JsonObject | None, tools: Sequence[Tool]) -> str:
     Keywords that llguidance cannot honour are ignored in the parameters of a tool. In ``schema`` they are an error of
     ``compiled``.
     """
-    forms = [] if schema is None else [f"%json {_json({**schema, 'x-guidance': COMPACT})}"]
+    forms = [] if schema is None else [f"%json {_json({**_closed(schema), 'x-guidance': COMPACT})}"]
     forms += [_call(tool["function"]) for tool in tools]
     rules = [f"form{place}: {form}" for place, form in enumerate(forms)]
     return "\n".join([f"start: {' | '.join(f'form{place}' for place in range(len(forms)))}", *rules])
@@ -38,11 +41,30 @@ def grammar_of(schema: JsonObject | None, tools: Sequence[Tool]) -> str:
 
 def _call(function: JsonObject) -> str:
     head = f'<tool_call>\n{{"name": {_json(function["name"])}, "arguments": '
-    parameters = {"type": "object", **(function.get("parameters") or {})}
-    if parameters.keys() <= {"type", "properties", "required", "description", "title", "$schema"}:
-        parameters["additionalProperties"] = False  # no further arguments, as long as none are declared otherwise
+    parameters = _closed({"type": "object", **(function.get("parameters") or {})})
     schema = {**parameters, "x-guidance": {**COMPACT, "lenient": True}}
     return f"{_json(head)} %json {_json(schema)} {_json('}' + chr(10) + '</tool_call>')}"
+
+
+def _closed(schema: Any) -> Any:
+    """Return ``schema``, in which objects with ``properties`` have no other keys, unless the schema says otherwise.
+
+    A model that may invent further keys can invent them until its last token.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    closed = dict(schema)
+    for key in ("properties", "$defs", "definitions"):
+        if isinstance(schema.get(key), dict):
+            closed[key] = {name: _closed(part) for name, part in schema[key].items()}
+    for key in ("anyOf", "oneOf", "prefixItems"):
+        if isinstance(schema.get(key), list):
+            closed[key] = list(map(_closed, schema[key]))
+    if "items" in schema:
+        closed["items"] = _closed(schema["items"])
+    if "properties" in schema and not schema.keys() & OPEN:
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _json(value: object) -> str:

@@ -163,6 +163,14 @@ def test_a_schema_decides(vocabulary: Any, text: str, allowed: bool) -> None:
     assert not allowed or problem(CITY, json.loads(text)) == ""
 
 
+@pytest.mark.parametrize("extended", [{}, {"additionalProperties": True}, {"allOf": [{"required": ["b"]}]}])
+def test_an_object_has_no_other_keys_unless_the_schema_allows_them(vocabulary: Any, extended: dict[str, Any]) -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], **extended}
+    grammar = grammar_of({"type": "object", "properties": {"in": inner}, "required": ["in"]}, ())
+    assert is_allowed(vocabulary, grammar, '{"in":{"a":1,"b":2}}') == bool(extended)
+    assert not is_allowed(vocabulary, grammar, '{"in":{"a":1,"b":2},"c":3}')
+
+
 @pytest.mark.parametrize(
     ("schema", "words"),
     [

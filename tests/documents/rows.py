@@ -89,7 +89,7 @@ GEN_15 raw log without keys
   component/test_transport.py: nothing_that_looks_like_a_key_is_ever_written
   component/test_planted_secrets.py: no_planted_secret_is_written_or_printed
 GEN_16 a model in this process
-  component/test_local_transformers.py: two_runs_are_equal_whatever_the_order_and_the_batches
+  component/test_local_transformers.py: a_seed_gives_the_same_answers_in_the_same_batch
 GEN_17 adaptive sampling
   builders/stages/test_adaptive.py: sampling_stops_when_there_is_enough, the_budget_of_n_is_never_exceeded
 GEN_18 Ollama

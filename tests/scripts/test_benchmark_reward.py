@@ -117,7 +117,7 @@ def test_a_reward_without_any_value_is_an_error_and_writes_no_figures(
     monkeypatch.chdir(tmp_path)
     file = write(tmp_path / "rows.jsonl", {"question": "?", "response_A": "a", "response_B": "b b", "label": "A>B"})
     dead = ["reward=http", "reward.urls=[http://127.0.0.1:9/v1]", "reward.model=m", "reward.retries=0"]
-    with pytest.raises(OutageError, match=r"the reward http gave no value to any answer.*ServiceError"):
+    with pytest.raises(OutageError, match=r"the reward http gave no value to any answer.*Cannot connect"):
         run("reward", "shape=judge_bench", file, *dead, f"json={tmp_path / 'out.json'}")
     steps = write(tmp_path / "steps.jsonl", {**SOLUTION, "steps": ["silent"], "label": True, "first_error_step": None})
     silent = pytest.raises(OutageError, match="the reward process gave no value to any answer")
