@@ -41,7 +41,7 @@ def grammar_of(schema: JsonObject | None, tools: Sequence[Tool]) -> str:
 
 def _call(function: JsonObject) -> str:
     head = f'<tool_call>\n{{"name": {_json(function["name"])}, "arguments": '
-    parameters = _closed({"type": "object", **(function.get("parameters") or {})})
+    parameters = _closed({"type": "object", "properties": {}, **(function.get("parameters") or {})})
     schema = {**parameters, "x-guidance": {**COMPACT, "lenient": True}}
     return f"{_json(head)} %json {_json(schema)} {_json('}' + chr(10) + '</tool_call>')}"
 
