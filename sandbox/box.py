@@ -160,6 +160,7 @@ def _program_part(program: Program, key: str) -> bytes:
             "args": plain.encode(list(call.get("args", ()))),
             "kwargs": plain.encode(dict(call.get("kwargs") or {})),
             "watched": bool(call.get("watched")),
+            "instance": call.get("instance"),
         }
         for call in program.calls
     ]

@@ -136,17 +136,20 @@ def run_script(job: Job) -> None:
 def run_calls(job: Job) -> None:
     """Perform the calls of the job, write each result as one JSON line to ``RESULT``, then end this process.
 
-    The result of a call with the key ``watched`` states whether the function has changed its arguments.
+    The key ``changed`` of a result states that its value does not tell everything (``plain.is_exact``), or that the
+    function has changed the arguments of a call with the key ``watched``. Calls with the same number ``instance`` use
+    the same object of the class ``Solution``.
     """
     encode, dumps, write = plain.encode, plain.dumps, write_all  # bound before the program can change modules
+    is_exact, seen, instances = plain.is_exact, {}, {}
     module = load_or_exit(job["source"])
     for call in job["calls"]:
         args, kwargs = plain.decode(call["args"]), dict(plain.decode(call["kwargs"]))
         before = dumps(encode([args, kwargs])) if call.get("watched") else b""
         try:
-            value = find_function(module, call["name"])(*args, **kwargs)
+            value = find_function(module, call["name"], instances, call.get("instance"))(*args, **kwargs)
             line = {"value": encode(value)}
-            if before and dumps(encode([args, kwargs])) != before:
+            if not is_exact(value, seen) or (before and dumps(encode([args, kwargs])) != before):
                 line["changed"] = True
         except plain.NotPlain as error:
             line = {"error": ["NotPlain", str(error)]}
@@ -156,16 +159,23 @@ def run_calls(job: Job) -> None:
     exit_process(0)
 
 
-def find_function(module: types.ModuleType, name: str) -> Callable[..., Any]:
+def find_function(
+    module: types.ModuleType, name: str, instances: dict[int, Any] | None = None, instance: int | None = None
+) -> Callable[..., Any]:
     """Return the function ``name`` of the module, or the method ``name`` of its class ``Solution`` (as on LeetCode).
 
+    The method is of a new object, or of the object in ``instances`` with the number ``instance``.
     Raises ``NameError`` if there is neither.
     """
     if hasattr(module, name):
         return getattr(module, name)
     solution = getattr(module, "Solution", None)
     if solution is not None and hasattr(solution, name):
-        return getattr(solution(), name)
+        if instances is None or instance is None:
+            return getattr(solution(), name)
+        if instance not in instances:
+            instances[instance] = solution()
+        return getattr(instances[instance], name)
     raise NameError(f"name {name!r} is not defined")
 
 

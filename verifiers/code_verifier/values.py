@@ -15,15 +15,17 @@ import copy
 import importlib
 import math
 import operator
+import re
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
-from bestofn.sandbox.inside import library_names, names
+from bestofn.sandbox.inside import library_names, names, plain
 from bestofn.verifiers.code_verifier.driven import with_tests
 from bestofn.verifiers.code_verifier.entry_points import ENTRY_METHOD
 from bestofn.verifiers.code_verifier.judging import judged
@@ -68,17 +70,20 @@ PENDING = _Pending()
 
 
 class _OfProgram:
-    """A function of the program. ``name`` is its name, or the name of a method of the class ``Solution``."""
+    """A function of the program. ``name`` is its name, or the name of a method of the class ``Solution``.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    ``instance`` is the number of the object whose method it is; None if every call makes a new object.
+    """
+
+    def __init__(self, name: str, instance: int | None = None) -> None:
+        self.name, self.instance = name, instance
 
 
 class _Helper:
-    """A function that the tests define."""
+    """A function that the tests define. ``defaults`` are the values of its parameters at the time of the definition."""
 
-    def __init__(self, node: ast.FunctionDef | ast.Lambda, scope: _Scope) -> None:
-        self.node, self.scope = node, scope
+    def __init__(self, node: ast.FunctionDef | ast.Lambda, scope: _Scope, defaults: Mapping[str, Value]) -> None:
+        self.node, self.scope, self.defaults = node, scope, defaults
 
 
 class _Module:
@@ -149,8 +154,12 @@ class Script:
             raise NotValues from None
         trees = [self.setup, *self.cases]
         self.bound = names.bound(trees)
-        self.loads = [node.id for tree in trees for node in names.nodes_of(tree) if isinstance(node, ast.Name)]
+        self.consumed = dict(one for tree in trees for one in _consumed(tree, self.bound))
+        self.mentions_nan = any(_NAN.search(text) for text in (driven.setup or "", *driven.tests))
         self.calls: list[JsonObject] = []
+        self.sent: list[bytes] = []  # what identifies each call: the second pass must make the same calls
+        self.held: dict[int, Value] = {}  # containers that the program may hold: its arguments and its results
+        self.instances = 0
         self.starts: list[int] = []  # the number of the first call of each case
         self.execution: Execution | None = None
         self.at = 0  # number of the next call, once the results are known
@@ -172,7 +181,7 @@ class Script:
         """Return one verdict per case, for ``tally_of``: None if it passes."""
         self.collect()
         self.execution = execution
-        self.steps = self.depth = 0
+        self.steps = self.depth = self.instances = 0
         verdicts: list[JsonObject | None] = []
         for number, (source, why) in enumerate(zip(self.driven.tests, self._verdicts(), strict=True)):
             shown = {"case": number, "test": short(source)}
@@ -197,11 +206,13 @@ class Script:
                 self.at = self.starts[number]
             try:
                 self._run_case(case, scope)
+                if self.execution is not None and self.at != [*self.starts, len(self.calls)][number + 1]:
+                    raise NotValues  # other calls than in the first pass
             except _Failed as reason:
                 yield str(reason)[:300] or "failed"
             except NotValues:
                 raise
-            except (_Return, _Break, _Continue):
+            except (_Return, _Break, _Continue, RecursionError, MemoryError):
                 raise NotValues from None
             except Exception as error:  # of an operation of the tests, such as ``None + 1``
                 if self.execution is None:
@@ -217,7 +228,13 @@ class Script:
         except (_Failed, _Return, _Break, _Continue):
             raise NotValues from None
         except NotValues:
-            if not isinstance(node, _DEFINITIONS) or (isinstance(node, ast.Assign) and names.called([node])):
+            if not isinstance(node, _DEFINITIONS) or (
+                isinstance(node, ast.Assign)
+                and (
+                    names.called([node])
+                    or any(isinstance(one, (ast.Subscript, ast.Attribute)) for one in names.nodes_of(node))
+                )
+            ):
                 raise
             scope.update(dict.fromkeys(names.bound([node]), _UNREADABLE))
         except Exception:  # the setup fails: the sandbox reports it
@@ -235,14 +252,19 @@ class Script:
     def _run_test(self, node: ast.FunctionDef, scope: _Scope) -> None:
         """Call a function of the case if it is a test: its name is ``check`` or starts with ``test``."""
         parameters = len(node.args.args)
+        helper = scope.get(node.name)
+        if not isinstance(helper, _Helper) or helper.node is not node:
+            return  # another definition has replaced it
+        if node.decorator_list and node.name.startswith(("check", "test")):
+            raise NotValues
         if node.name == "check" or (node.name.startswith("test") and parameters == 1 and self.driven.entry_point):
             if not self.driven.entry_point:
                 raise NotValues
-            self._call_helper(_Helper(node, scope), [scope[self.driven.entry_point]], {})
+            self._call_helper(helper, [scope[self.driven.entry_point]], {})
         elif node.name.startswith("test"):
-            if parameters or node.decorator_list:
+            if parameters:
                 raise NotValues  # fixtures
-            self._call_helper(_Helper(node, scope), [], {})
+            self._call_helper(helper, [], {})
         elif node.name.lower().startswith(("setup", "teardown")):
             raise NotValues
 
@@ -268,10 +290,12 @@ class Script:
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._bind(target, self._value(value, scope), scope)
             case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                now = copy.copy(self._plain(scope.get(name, _UNREADABLE)))
+                now = scope.get(name, _UNREADABLE)
+                if now is not PENDING and _may_change(now):
+                    raise NotValues  # it changes the object, which may have other names
                 scope[name] = self._operation(op, now, self._value(value, scope))
             case ast.For(target=target, iter=items, body=body, orelse=[]):
-                for item in self._items(self._value(items, scope)):
+                for item in self._known(self._value(items, scope)):
                     self._step()
                     self._bind(target, item, scope)
                     try:
@@ -288,7 +312,7 @@ class Script:
             case ast.FunctionDef(name=name):
                 if node.decorator_list and not name.startswith("test"):
                     raise NotValues
-                scope[name] = _Helper(node, scope)
+                scope[name] = self._helper(node, scope)
             case ast.Return(value=value):
                 raise _Return(None if value is None else self._value(value, scope))
             case ast.Raise() if self.execution is not None:
@@ -421,10 +445,11 @@ class Script:
             case ast.Attribute(value=owner, attr=name):
                 method = ENTRY_METHOD.fullmatch(ast.unparse(node))
                 if method and "Solution" not in self.bound:
-                    return _OfProgram(method[1])
+                    self.instances += 1
+                    return _OfProgram(method[1], self.instances)
                 return self._attribute(self._value(owner, scope), name)
             case ast.Lambda():
-                return _Helper(node, scope)
+                return self._helper(node, scope)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
             case ast.JoinedStr(values=parts):
@@ -493,9 +518,9 @@ class Script:
         return found
 
     def _comparison(self, node: ast.Compare, scope: _Scope) -> Value:
-        values = [self._value(node.left, scope)]
         nodes = [node.left, *node.comparators]
-        values += [self._value(one, scope) for one in node.comparators]
+        if any(self._uses_program(one, scope) for one in nodes[2:]):
+            raise NotValues  # whether these calls are made depends on a result
         for op, one, two in zip(node.ops, nodes, nodes[1:], strict=False):
             alike = isinstance(op, (ast.Is, ast.IsNot))
             if alike and not any(
@@ -503,10 +528,16 @@ class Script:
                 for side in (one, two)
             ):
                 raise NotValues  # plain values have no identity here
-        if any(value is PENDING for value in values):
-            return PENDING
-        values = [value if value in _TYPES else self._plain(value) for value in values]
-        return all(_COMPARE[type(op)](one, two) for op, one, two in zip(node.ops, values, values[1:], strict=False))
+        pending = False
+        one = self._value(node.left, scope)
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            two = self._value(right, scope)
+            if pending or one is PENDING or two is PENDING:
+                pending = True
+            elif not _COMPARE[type(op)](*(side if side in _TYPES else self._plain(side) for side in (one, two))):
+                return False
+            one = two
+        return PENDING if pending else True
 
     def _attribute(self, owner: Value, name: str) -> Value:
         if isinstance(owner, _Module):
@@ -523,7 +554,7 @@ class Script:
         pairs = isinstance(node, ast.DictComp)
         made: list[Value] = []
 
-        def walk(generators: Sequence[ast.comprehension], inner: _Scope) -> None:
+        def walk(generators: Sequence[ast.comprehension], inner: _Scope, items: Value) -> None:
             if not generators:
                 one = self._value(node.key if isinstance(node, ast.DictComp) else node.elt, inner)
                 made.append((one, self._value(node.value, inner)) if isinstance(node, ast.DictComp) else one)
@@ -531,38 +562,40 @@ class Script:
             first = generators[0]
             if first.is_async:
                 raise NotValues
-            for item in self._items(self._value(first.iter, inner)):
+            for item in self._items(items):
                 self._step()
                 self._bind(first.target, item, inner)
                 if all(self._known(self._value(test, inner)) for test in first.ifs):
-                    walk(generators[1:], inner)
+                    later = generators[1:]
+                    walk(later, inner, self._value(later[0].iter, inner) if later else None)
 
-        if self._iterates_over_results(node, scope):
+        whole = not isinstance(node, ast.GeneratorExp) or self.consumed.get(id(node))
+        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        parts += [one for each in node.generators for one in each.ifs] + [each.iter for each in node.generators[1:]]
+        items = self._value(node.generators[0].iter, scope)
+        if whole is None or (
+            (items is PENDING or not whole)
+            and any(
+                self._uses_program(one, scope, names.bound([each.target for each in node.generators])) for one in parts
+            )
+        ):
+            raise NotValues  # whether these calls are made, or when, depends on a result
+        if items is PENDING:
             return PENDING
-        walk(node.generators, _Scope(scope))
+        try:
+            walk(node.generators, _Scope(scope), items)
+        except NotValues:
+            raise
+        except Exception:
+            if whole:
+                raise
+            raise NotValues from None  # perhaps of an item that Python would not reach
         flat = [part for one in made for part in one] if pairs else made
         if any(one is PENDING for one in flat):
             return PENDING
         made = [tuple(map(self._plain, one)) if pairs else self._plain(one) for one in made]
         kind: Callable[[Iterable[Value]], Value] = {ast.SetComp: set, ast.DictComp: dict}.get(type(node), list)  # type: ignore[assignment]
         return kind(made)
-
-    def _iterates_over_results(self, node: Value, scope: _Scope) -> bool:
-        """Return True if a comprehension iterates over a pending value and makes no further calls of the program."""
-        if self.execution is not None:
-            return False
-        first = node.generators[0]
-        calls, steps = len(self.calls), self.asserted
-        pending = self._value(first.iter, scope) is PENDING
-        if not pending:
-            del self.calls[calls:]  # they are made again
-            self.asserted = steps
-            return False
-        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        parts += [one for each in node.generators for one in each.ifs] + [each.iter for each in node.generators[1:]]
-        if any(self._uses_program(one, scope, names.bound([each.target for each in node.generators])) for one in parts):
-            raise NotValues
-        return True
 
     def _uses_program(self, node: ast.AST, scope: _Scope, local: Iterable[str] = ()) -> bool:
         """Return whether evaluating ``node`` may call the program."""
@@ -619,17 +652,38 @@ class Script:
             raise NotValues
         return value
 
+    def _helper(self, node: ast.FunctionDef | ast.Lambda, scope: _Scope) -> _Helper:
+        if any(isinstance(one, (ast.Yield, ast.YieldFrom, ast.Await)) for one in names.nodes_of(node)):
+            raise NotValues
+        given = node.args
+        pairs = list(zip(given.args[len(given.args) - len(given.defaults) :], given.defaults, strict=False))
+        pairs += [(one, value) for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
+        return _Helper(node, scope, {one.arg: self._value(value, scope) for one, value in pairs})
+
     def _call_program(self, function: _OfProgram, node: ast.Call, scope: _Scope) -> Value:
         if function.name[:1].isupper():
             raise NotValues  # a class, whose objects are not plain
         args, kwargs = self._arguments(node, scope)
-        if self.execution is not None:
-            return self._answer()
         given = [self._plain(one) for one in args], {key: self._plain(one) for key, one in kwargs.items()}
-        call: JsonObject = {"name": function.name, "args": _copied(given[0]), "kwargs": _copied(given[1])}
+        seen: dict[int, Value] = {}
+        try:
+            sent = plain.dumps(plain.encode([function.name, function.instance, *given]))
+        except plain.NotPlain:
+            raise NotValues from None
+        if not plain.is_exact(given, seen):
+            raise NotValues  # for example, a list that is in two places
+        self.held |= seen
+        if self.execution is not None:
+            if self.at >= len(self.sent) or sent != self.sent[self.at]:
+                raise NotValues  # another call than in the first pass
+            return self._answer()
+        call: JsonObject = {"name": function.name, "args": given[0], "kwargs": given[1]}
         if self._is_read_again(node, scope):
             call["watched"] = True
+        if function.instance is not None:
+            call["instance"] = function.instance
         self.calls.append(call)
+        self.sent.append(sent)
         if len(self.calls) > _CALLS:
             raise NotValues
         return PENDING
@@ -644,22 +698,24 @@ class Script:
         if answer.get("changed"):
             raise NotValues
         if "value" in answer:
-            return answer["value"]
+            value = answer["value"]
+            if not plain.is_exact(value, self.held) or (
+                _has_nan(value) and (self.mentions_nan or not isinstance(value, float))
+            ):
+                raise NotValues  # in containers, NaN is compared by identity
+            return value
         error = str(answer["error"])
         if error.startswith("NotPlain"):
             raise NotValues
         raise _Failed(error)
 
     def _is_read_again(self, node: ast.Call, scope: _Scope) -> bool:
-        """Return whether an argument is a variable with a mutable value that the tests read elsewhere too."""
-        given = [
-            one.id
-            for argument in [*node.args, *(word.value for word in node.keywords)]
-            for one in ast.walk(argument)
-            if isinstance(one, ast.Name)
-        ]
+        """Return whether an argument may be, or contain, a mutable value that the tests can read again."""
         return any(
-            self.loads.count(name) > 2 or given.count(name) > 1 for name in given if _is_mutable(scope.find(name))
+            _may_change(scope.find(one.id))
+            for argument in [*node.args, *(word.value for word in node.keywords)]
+            for one in names.nodes_of(argument)
+            if isinstance(one, ast.Name)
         )
 
     def _arguments(self, node: ast.Call, scope: _Scope) -> tuple[list[Value], dict[str, Value]]:
@@ -692,14 +748,7 @@ class Script:
             raise NotValues
         listed = [one.arg for one in [*parameters.args, *parameters.kwonlyargs]]
         scope = _Scope(helper.scope)
-        defaults = parameters.defaults
-        for name, default in zip(
-            [one.arg for one in parameters.args][len(parameters.args) - len(defaults) :], defaults, strict=True
-        ):
-            scope[name] = self._value(default, helper.scope)
-        for one, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
-            if default is not None:
-                scope[one.arg] = self._value(default, helper.scope)
+        scope.update(helper.defaults)
         scope.update(zip(listed, args, strict=False))
         scope.update(kwargs)
         if len(args) > len(parameters.args) or set(scope) != set(listed):
@@ -740,12 +789,7 @@ class Script:
             and function in _GROWING
         ):
             raise NotValues
-        found = function(*given, **{key: self._argument(one) for key, one in kwargs.items()})
-        if isinstance(found, (enumerate, zip, map, filter, reversed)) or type(found).__name__.startswith(
-            ("list_", "range_it")
-        ):
-            found = list(found)
-        return PENDING if isinstance(found, list) and any(_holds_pending(one) for one in found) else found
+        return function(*given, **{key: self._argument(one) for key, one in kwargs.items()})
 
     def _argument(self, value: Value) -> Value:
         if isinstance(value, _Helper):
@@ -754,6 +798,8 @@ class Script:
 
     def _call_method(self, owner: Value, name: str, node: ast.Call, scope: _Scope) -> Value:
         args, kwargs = self._arguments(node, scope)
+        if name in _CHANGING and (owner is PENDING or id(owner) in self.held):
+            raise NotValues  # the program may hold the same object
         if owner is PENDING:
             if any(isinstance(one, _Helper) for one in [*args, *kwargs.values()]):
                 raise NotValues
@@ -763,17 +809,14 @@ class Script:
         if name not in _METHODS or any(one is PENDING for one in [*args, *kwargs.values()]):
             raise NotValues
         method = getattr(self._plain(owner), name)
-        found = method(*map(self._argument, args), **{key: self._argument(one) for key, one in kwargs.items()})
-        return list(found) if name in ("items", "keys", "values") else found
+        return method(*map(self._argument, args), **{key: self._argument(one) for key, one in kwargs.items()})
 
     # -- kinds of values
 
     def _items(self, value: Value) -> list[Value]:
-        found = self._known(value)
-        if not isinstance(found, (list, tuple, str, set, frozenset, dict, range, bytes)):
-            raise TypeError(f"{type(found).__name__!r} object is not iterable")
-        self._step(len(found) // 10)
-        return list(found)
+        items = list(self._known(value))
+        self._step(len(items) // 10)
+        return items
 
     def _known(self, value: Value) -> Value:
         """Return a value on which the order of the tests depends. Raises ``NotValues`` if it is not known yet."""
@@ -799,23 +842,37 @@ def _literal_set(items: Sequence[Value]) -> set[Value]:
     return made
 
 
-def _copied(value: Value) -> Value:
-    """Return a copy of an argument that the tests may change later. Sets keep their order, unlike with ``deepcopy``."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value)) if type(value) in (list, tuple) else copy.deepcopy(value)
-    if type(value) is dict:
-        return {key: _copied(item) for key, item in value.items()}
-    return value.copy() if isinstance(value, (set, bytearray)) else value
-
-
-def _holds_pending(value: Value) -> bool:
-    return value is PENDING or (isinstance(value, (list, tuple)) and any(_holds_pending(one) for one in value))
-
-
-def _is_mutable(value: Value) -> bool:
+def _may_change(value: Value) -> bool:
+    """Return whether ``value`` is, contains or gives access to a mutable object."""
     if isinstance(value, tuple):
-        return any(map(_is_mutable, value))
-    return isinstance(value, (list, dict, set, bytearray))
+        return any(map(_may_change, value))
+    return not isinstance(value, _FIXED)
+
+
+def _has_nan(value: Value) -> bool:
+    if isinstance(value, (float, complex)):
+        return value != value
+    if isinstance(value, dict):
+        return any(map(_has_nan, (*value, *value.values())))
+    return isinstance(value, (list, tuple, set, frozenset, deque)) and any(map(_has_nan, value))
+
+
+def _consumed(tree: ast.Module, bound: set[str]) -> Iterator[tuple[int, bool]]:
+    """Yield the generator expressions that are the argument of a function that reads them at once.
+
+    With each, yield whether all its items are read. ``any`` and ``all`` may stop earlier. An assertion of ``all``
+    counts as reading all, because it fails if ``all`` stops.
+    """
+    asserted = [node.test for node in names.nodes_of(tree) if isinstance(node, ast.Assert)]
+    for test in asserted:
+        asserted += test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else []
+    for node in names.nodes_of(tree):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.GeneratorExp):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if name in ("any", "all") and name not in bound:
+                yield id(node.args[0]), name == "all" and node in asserted
+            elif name in _WHOLE and name not in bound:
+                yield id(node.args[0]), True
 
 
 def _refuse_large(op: ast.operator, one: Value, two: Value) -> None:
@@ -872,6 +929,11 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
     ast.NotIn: lambda one, two: one not in two,
 }
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
+_NAN = re.compile(r"\bnan\b", re.IGNORECASE)
+_FIXED = (int, float, complex, str, bytes, range, frozenset, type(None), type, types.BuiltinFunctionType)
+_FIXED += (_Module, _OfProgram)  # type: ignore[assignment]
+_WHOLE = ("dict", "frozenset", "join", "list", "max", "min", "set", "sorted", "sum", "tuple")
+_CHANGING = ("append", "extend", "insert", "pop", "remove", "reverse", "sort", "update")
 _TYPES = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
 _BUILTINS: dict[str, Value] = {
     name: getattr(builtins, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from typing import Any
 
 import pytest
@@ -30,6 +32,34 @@ READ: dict[str, tuple[str, str, list[Any], list[Any], bool]] = {
     "several in one": ("assert f(1) == 2 and f(2) == 3", "", [("f", [1]), ("f", [2])], [2, 3], True),
     "a comprehension": ("assert [x + 1 for x in f(1)] == [2, 3]", "", [("f", [1])], [[1, 2]], True),
     "a method of Solution": ("assert Solution().run(4) is None", "", [("run", [4])], [None], True),
+    "views of a result": ("assert f(1).keys() == {'b', 'a'}", "", [("f", [1])], [{"a": 1, "b": 2}], True),
+    "a view is no list": ("assert f(1).values() == [1]", "", [("f", [1])], [{"a": 1}], False),
+    "an iterator is no list": ("assert reversed(f(1)) == [2, 1]", "", [("f", [1])], [[1, 2]], False),
+    "an iterator ends once": ("z = zip([1])\nassert f(list(z) + list(z)) == 1", "", [("f", [[(1,)]])], [1], True),
+    "a loop over its list": (
+        "x = [3, 2, 1]\nfor y in x:\n    x.remove(y)\nassert f(x) == 1",
+        "",
+        [("f", [[2]])],
+        [1],
+        True,
+    ),
+    "an early default": ("i = 1\ng = lambda x=i: x\ni = 2\nassert f(g()) == 1", "", [("f", [1])], [1], True),
+    "a kept default": (
+        "def g(a=[]):\n    a.append(1)\n    return len(a)\nassert f(g() + g()) == 1",
+        "",
+        [("f", [3])],
+        [1],
+        True,
+    ),
+    "an iterable with an effect": (
+        "x = [[1], [2]]\nassert [f(y) for y in x.pop()] == [0] and len(x) == 1",
+        "",
+        [("f", [2])],
+        [0],
+        True,
+    ),
+    "another kind of sequence": ("assert [x for x in f(1)] == [1]", "", [("f", [1])], [deque([1])], True),
+    "a comparison that ends early": ("assert not 2 < f(1) < None", "", [("f", [1])], [1], True),
     "a test function": (
         "def test_one():\n    got = f('a')\n    assert got.upper() == 'A'",
         "",
@@ -50,6 +80,16 @@ LEFT = {
     "an endless loop": "while True:\n    assert f(1)",
     "a huge number": "assert f(9 ** 9 ** 9) == 1",
     "no call": "assert 1 == 1",
+    "a function as an argument": "assert f(len) == 1",
+    "an argument with the same list twice": "assert f([[0]] * 2) == 1",
+    "a list that changes under another name": "a = b = []\na += [1]\nassert f(b) == 1",
+    "a changed argument": "x = [1]\ny = f(x)\nx.append(2)\nassert y == [1]",
+    "a changed result": "x = f(1)\nx.append(2)\nassert f(1) == [1]",
+    "any call": "assert any(f(x) == 1 for x in [1, 2])",
+    "a call that a comparison decides": "assert not f(1) < f(2) < f(3)",
+    "a stored generator expression": "g = (f(x) for x in [1])\nassert list(g) == [1] and list(g) == []",
+    "a generator": "def g():\n    for x in []:\n        yield x\nassert f(g() is None) == 1",
+    "a parametrized test": "@mark('x')\ndef test_f(x):\n    assert f(1) == 1",
 }
 
 
@@ -80,9 +120,54 @@ def test_results_that_need_more_than_their_value_are_left_too(answer: dict[str, 
         script("assert f(1) == 1").decide(Execution("ok", 0, "", "", 0.0, returns=(answer,)))
 
 
-def test_an_argument_that_the_tests_read_again_is_watched() -> None:
-    (call,) = script("x = [2, 1]\nassert f(x) == sorted(x) and x").collect()
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = [2, 1]\nassert f(x) == sorted(x) and x",
+        "x = [2, 1]\ny = x\nassert f(x) == [1, 2] and y == [2, 1]",
+        "x = [2, 1]\nfor i in [0]:\n    assert f(x) == [1, 2]",
+        "def g(a):\n    return f(a)\nassert g([2, 1]) == [1, 2]",
+        "x = [2, 1]\ndef g():\n    return x\nassert f(g()) == [1, 2]",
+        "x = ([2, 1],)\nassert f(*x) == [1, 2]",
+    ],
+)
+def test_an_argument_that_the_tests_can_read_again_is_watched(source: str) -> None:
+    (call,) = script(source).collect()
     assert call["watched"]
+
+
+@pytest.mark.parametrize(
+    ("source", "values"),
+    [
+        ("a = []\ndef g(x):\n    a.append(x)\ng(f(1))\nassert f(a) == 1", [1, 1]),
+        ("a = []\n[a.append(x) for x in f(1)]\nassert f(len(a)) == 1", [[5], 1]),
+        ("a = []\ndef g(x):\n    a.append(x)\ng(f(1))\nif a:\n    assert f(2) == 1\nassert f(3) == 1", [1, 1]),
+    ],
+)
+def test_calls_that_depend_on_a_result_in_a_hidden_way_are_left(source: str, values: list[Any]) -> None:
+    with pytest.raises(NotValues):
+        script(source).decide(Execution("ok", 0, "", "", 0.0, returns=tuple({"value": one} for one in values)))
+
+
+@pytest.mark.parametrize(
+    ("source", "value"), [("assert f(1) == [1]", [math.nan]), ("assert f(1) in [float('nan')]", math.nan)]
+)
+def test_nan_that_may_be_compared_by_identity_is_left(source: str, value: Any) -> None:
+    with pytest.raises(NotValues):
+        script(source).decide(Execution("ok", 0, "", "", 0.0, returns=({"value": value},)))
+
+
+def test_a_setup_that_changes_a_part_of_a_value_is_left() -> None:
+    tests = CodeTests("asserts", "python", ({"source": "assert f(x) == 1"},), setup="x = [0]\nx[0] = 1")
+    with pytest.raises(NotValues):
+        Script(with_tests(Program("python", ""), tests)).collect()
+
+
+def test_a_method_that_was_read_once_is_of_one_object() -> None:
+    one, two = script("g = Solution().run\nassert g(1) == 1 and g(2) == 2").collect()
+    assert one["instance"] == two["instance"]
+    one, two = script("assert Solution().run(1) == 1 and Solution().run(2) == 2").collect()
+    assert "instance" not in one
 
 
 def test_a_program_that_ends_early_fails_the_rest() -> None:
