@@ -137,8 +137,8 @@ def run_calls(job: Job) -> None:
     """Perform the calls of the job, write each result as one JSON line to ``RESULT``, then end this process.
 
     The key ``changed`` of a result states that its value does not tell everything (``plain.is_exact``), or that the
-    function has changed the arguments of a call with the key ``watched``. Calls with the same number ``instance`` use
-    the same object of the class ``Solution``.
+    function has changed the arguments of a call with the key ``watched``. A call with a number ``instance`` prefers the
+    method; if the number is not 0, all its calls use the same object of the class ``Solution``.
     """
     encode, dumps, write = plain.encode, plain.dumps, write_all  # bound before the program can change modules
     is_exact, seen, instances = plain.is_exact, {}, {}
@@ -164,14 +164,16 @@ def find_function(
 ) -> Callable[..., Any]:
     """Return the function ``name`` of the module, or the method ``name`` of its class ``Solution`` (as on LeetCode).
 
-    The method is of a new object, or of the object in ``instances`` with the number ``instance``.
+    The function is preferred unless there is a number ``instance``. The method is of a new object, or, if the number is
+    not 0, of the object in ``instances`` with this number.
     Raises ``NameError`` if there is neither.
     """
-    if hasattr(module, name):
-        return getattr(module, name)
     solution = getattr(module, "Solution", None)
-    if solution is not None and hasattr(solution, name):
-        if instances is None or instance is None:
+    is_method = solution is not None and hasattr(solution, name)
+    if hasattr(module, name) and not (is_method and instance is not None):
+        return getattr(module, name)
+    if solution is not None and is_method:
+        if not instance or instances is None:
             return getattr(solution(), name)
         if instance not in instances:
             instances[instance] = solution()

@@ -72,7 +72,8 @@ PENDING = _Pending()
 class _OfProgram:
     """A function of the program. ``name`` is its name, or the name of a method of the class ``Solution``.
 
-    ``instance`` is the number of the object whose method it is; None if every call makes a new object.
+    ``instance`` is the number of the object whose method it is; 0 if every call makes a new object; None if it is a
+    function.
     """
 
     def __init__(self, name: str, instance: int | None = None) -> None:
@@ -626,7 +627,7 @@ class Script:
         if isinstance(function, ast.Attribute):
             method = ENTRY_METHOD.fullmatch(ast.unparse(function))
             if method and "Solution" not in self.bound:
-                return self._call_program(_OfProgram(method[1]), node, scope)
+                return self._call_program(_OfProgram(method[1], 0), node, scope)
             owner = self._value(function.value, scope)
             if isinstance(owner, _OfProgram):
                 raise NotValues

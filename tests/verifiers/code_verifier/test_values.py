@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import types
 from collections import deque
 from typing import Any
 
 import pytest
 
 from bestofn.builders.records import CodeTests, Execution, Program
+from bestofn.sandbox.inside.program import find_function
 from bestofn.verifiers.code_verifier.driven import with_tests
 from bestofn.verifiers.code_verifier.values import NotValues, Script
 
@@ -20,6 +22,14 @@ TABLE = """def check(candidate):
         return len(a) == len(b)
     for given, wanted in [([1], [1.0]), ([2, 3], [2.0, 3.0])]:
         assert close(candidate(given), wanted), f"wrong for {given}"
+"""
+STATEFUL = """def run(x):
+    return 0
+class Solution:
+    n = 0
+    def run(self, x):
+        self.n += x
+        return self.n
 """
 # source, entry point, calls [(name, args)], results, whether the test passes
 READ: dict[str, tuple[str, str, list[Any], list[Any], bool]] = {
@@ -167,6 +177,8 @@ def test_a_method_that_was_read_once_is_of_one_object() -> None:
     one, two = script("g = Solution().run\nassert g(1) == 1 and g(2) == 2").collect()
     assert one["instance"] == two["instance"]
     one, two = script("assert Solution().run(1) == 1 and Solution().run(2) == 2").collect()
+    assert one["instance"] == two["instance"] == 0
+    (one,) = script("assert run(1) == 1").collect()
     assert "instance" not in one
 
 
@@ -174,3 +186,11 @@ def test_a_program_that_ends_early_fails_the_rest() -> None:
     (verdict,) = script("assert f(1) == 1").decide(Execution("ok", 0, "", "", 0.0))
     assert verdict is not None
     assert "ended before" in str(verdict["why"])
+
+
+def test_a_call_with_an_instance_finds_the_method() -> None:
+    module = types.ModuleType("solution")
+    exec(STATEFUL, module.__dict__)  # noqa: S102
+    instances: dict[int, Any] = {}
+    assert find_function(module, "run")(5) == 0
+    assert [find_function(module, "run", instances, number)(5) for number in (0, 0, 1, 1, 2)] == [5, 5, 5, 10, 5]
