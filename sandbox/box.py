@@ -159,7 +159,7 @@ def _program_part(program: Program, key: str) -> bytes:
             "name": call.get("name", ""),
             "args": plain.encode(list(call.get("args", ()))),
             "kwargs": plain.encode(dict(call.get("kwargs") or {})),
-            "watched": bool(call.get("watched")),
+            "watched": call.get("watched"),
             "instance": call.get("instance"),
         }
         for call in program.calls

@@ -678,9 +678,12 @@ class Script:
             if self.at >= len(self.sent) or sent != self.sent[self.at]:
                 raise NotValues  # another call than in the first pass
             return self._answer()
-        call: JsonObject = {"name": function.name, "args": given[0], "kwargs": given[1]}
-        if self._is_read_again(node, scope):
-            call["watched"] = True
+        call: JsonObject = {
+            "name": function.name,
+            "args": given[0],
+            "kwargs": given[1],
+            "watched": self._is_read_again(node, scope),
+        }
         if function.instance is not None:
             call["instance"] = function.instance
         self.calls.append(call)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.records import CodeTests, Execution, Program
-from bestofn.sandbox.inside.program import find_function
+from bestofn.sandbox.inside.program import Held, find_function
 from bestofn.verifiers.code_verifier.driven import with_tests
 from bestofn.verifiers.code_verifier.values import NotValues, Script
 
@@ -194,3 +194,13 @@ def test_a_call_with_an_instance_finds_the_method() -> None:
     instances: dict[int, Any] = {}
     assert find_function(module, "run")(5) == 0
     assert [find_function(module, "run", instances, number)(5) for number in (0, 0, 1, 1, 2)] == [5, 5, 5, 10, 5]
+
+
+def test_a_value_that_the_program_changes_later_is_told() -> None:
+    held, early = Held(), [1]
+    assert held.keep(early)
+    assert held.keep([2])
+    assert held.is_unchanged()
+    early.append(3)
+    assert not held.is_unchanged()
+    assert not held.keep([early])
