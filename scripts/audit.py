@@ -141,7 +141,7 @@ async def _opinions(verifier: Verifier, items: Iterable[AuditItem]) -> dict[str,
     import asyncio
 
     from bestofn.builders.schema import candidate_from_row, query_from_row
-    from bestofn.builders.stages.verify import verdict_of
+    from bestofn.builders.stages.verdicts import verdict_of
 
     free = asyncio.Semaphore(AT_ONCE)
 

@@ -15,7 +15,7 @@ from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, JsonObject, Message, Query, Verdict
-from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
 
 Response = str | Message | Sequence[Message] | None
 """A text, one message, or the messages after the prompt; None if it is missing."""

@@ -34,7 +34,7 @@ from bestofn.builders.stages.answer_policies import AnswerPolicies
 from bestofn.builders.stages.requests import AnswerForm, CandidateRequest, RequestBuilder
 from bestofn.builders.stages.rollout import RolloutLimits, UserReply, rollout
 from bestofn.builders.stages.stage import Stage
-from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
 from bestofn.builders.statistics.eligibility import FIRST_MODEL
 from bestofn.builders.statistics.proportions import wilson_interval
 

@@ -19,7 +19,7 @@ from bestofn.builders.records import Candidate, Completion, Judged, Pair, Query,
 from bestofn.builders.sampling.samples import seed_of
 from bestofn.builders.schema import candidate_to_row, judged_from_row, query_from_row, verdict_to_row
 from bestofn.builders.stages.score import ScoreCandidates
-from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
 
 Feedback = Literal["judge", "verifier"]
 SCHEMA = object_schema(feedback={"type": "string"}, faulty={"type": "boolean"})

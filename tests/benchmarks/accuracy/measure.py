@@ -29,7 +29,7 @@ from bestofn.builders.protocols import Verifier
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
-from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
 from bestofn.verifiers.calibration import OTHER
 from tests.benchmarks.accuracy import fit
 from tests.benchmarks.accuracy.figures import Result, badly_calibrated, figures

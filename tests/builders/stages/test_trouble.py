@@ -19,7 +19,8 @@ from bestofn.builders.errors import (
     ServiceError,
 )
 from bestofn.builders.stages.score import ScoreCandidates
-from bestofn.builders.stages.verify import Verify, verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
+from bestofn.builders.stages.verify import Verify
 from tests.runs import rows
 
 STOPS = [

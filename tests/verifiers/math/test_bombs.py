@@ -6,7 +6,7 @@ import time
 import pytest
 
 from bestofn.builders.records import Candidate, Query, Reference
-from bestofn.builders.stages.verify import verdict_of
+from bestofn.builders.stages.verdicts import verdict_of
 from bestofn.sandbox.workers import ProcessPool, WorkerLost
 from bestofn.verifiers.math import MathVerifier, judge
 
