@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -133,3 +135,9 @@ def test_rows_of_workers_and_of_this_process_keep_their_order(monkeypatch: pytes
     here, _ = verified(SomeHere, 7, in_workers=False)
     there, _ = verified(SomeHere, 7, in_workers=True)
     assert without_times(there) == without_times(here)
+
+
+def test_a_worker_does_not_import_the_library_datasets() -> None:
+    """It takes half a second in each worker, and a worker has no table."""
+    code = "import sys, bestofn.builders.stages.verdicts, bestofn.verifiers.math; assert 'datasets' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
