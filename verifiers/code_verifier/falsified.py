@@ -31,9 +31,19 @@ _READS_PROCESS = re.compile(
     r"|\bf_globals\b|\btb_frame\b|\bgc\.get_|settrace|setprofile|\bctypes\b|/proc/self|co_consts|addaudithook"
 )
 
+_OPERATORS = re.compile(
+    r"\b__(?:eq|ne|lt|le|gt|ge|bool|len|contains|getattr|getattribute|iter|next|hash|int|float|index|abs|neg|round"
+    r"|i?r?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor))__\b"
+)
+
 
 async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, falsify: int) -> Tally:
-    """Run the tests and, if they pass, ``falsify`` altered forms of them; 0 means one form of every assertion."""
+    """Run the tests and, if they pass, ``falsify`` altered forms of them; 0 means one form of every assertion.
+
+    If the program defines operators, its objects may answer some assertions whatever they expect, and others not. Then
+    every assertion is altered.
+    """
+    falsify = 0 if _OPERATORS.search(program.source) else falsify
     driven = with_tests(program, tests)
     total = len(driven.tests)
     try:
