@@ -96,6 +96,12 @@ LAYOUTS = (
     ),
     Layout("gsm8k, several", [{"question": QUESTIONS[0], "answer": WORKED, "responses": [RIGHT, WRONG]}], [TWO]),
     Layout(
+        "math",
+        two(lambda q, r: {"problem": q, "level": "Level 1", "type": "Algebra", "solution": BOXED, "generation": r}),
+        TWO,
+        ("generation", "solution"),
+    ),
+    Layout(
         "math-500",
         two(
             lambda q, r: {
@@ -169,11 +175,31 @@ LAYOUTS = (
         [(PASS, FAIL), (FAIL, FAIL)],
     ),
     Layout(
+        "open_math_instruct",
+        two(lambda q, r: {"problem": q, "generated_solution": r, "expected_answer": "42", "problem_source": "gsm8k"}),
+        UNCLEAR,
+    ),
+    Layout(
         "open_math_instruct, mapped",
         two(lambda q, r: {"problem": q, "generated_solution": r, "expected_answer": "42", "problem_source": "gsm8k"}),
         TWO,
         ("generated_solution", "expected_answer"),
         columns={"response": "generated_solution"},
+    ),
+    Layout(
+        "big_math",
+        two(
+            lambda q, r: {
+                "problem": q,
+                "answer": "42",
+                "source": "orca",
+                "domain": ["Arithmetic"],
+                "llama8b_solve_rate": 0.5,
+                "completion": r,
+            }
+        ),
+        TWO,
+        ("completion", "answer"),
     ),
     Layout(
         "deepscaler",
@@ -197,11 +223,18 @@ LAYOUTS = (
         columns={"reference": "reward_model.ground_truth"},
     ),
     Layout(
+        "sft with boxes",
+        two(lambda q, r: {"query": q, "gold_answer": "42", "prediction": r}),
+        TWO,
+        ("prediction", "gold_answer"),
+    ),
+    Layout(
         "nested pair",
         two(lambda q, r: {"question": q, "ground_truth": "42", "answer": r}),
         TWO,
         ("answer", "ground_truth"),
     ),
+    Layout("two references", two(lambda q, r: {"question": q, "gold": "42", "expected": "43", "response": r}), UNCLEAR),
     Layout(
         "two responses", two(lambda q, r: {"question": q, "answer": "42", "response": r, "completion": WRONG}), UNCLEAR
     ),
@@ -211,6 +244,12 @@ LAYOUTS = (
         two(lambda q, r: {"prompt": [asked(q)], "completion": [said(r)], "solution": BOXED}),
         TWO,
         ("completion", "solution"),
+    ),
+    Layout(
+        "trl text",
+        two(lambda q, r: {"prompt": q, "completion": r, "ground_truth": "42"}),
+        TWO,
+        ("completion", "ground_truth"),
     ),
     Layout(
         "trl unpaired",
@@ -236,6 +275,7 @@ LAYOUTS = (
         TWO,
         columns={"question": "doc.question", "response": "resps[0][0]", "reference": "target"},
     ),
+    Layout("inspect", two(lambda q, r: {"id": q, "input": q, "target": "42", "output": r}), TWO, ("output", "target")),
     Layout(
         "ragas",
         two(lambda q, r: {"user_input": q, "response": r, "reference": "42", "retrieved_contexts": ["-"]}),
@@ -243,6 +283,7 @@ LAYOUTS = (
         ("response", "reference"),
         columns={"question": "user_input"},
     ),
+    Layout("deepeval", two(lambda q, r: {"input": q, "actual_output": r, "expected_output": "42"}), UNCLEAR),
     Layout(
         "deepeval, mapped",
         two(lambda q, r: {"input": q, "actual_output": r, "expected_output": "42"}),
@@ -268,6 +309,12 @@ LAYOUTS = (
             }
         ),
         TWO,
+    ),
+    Layout(
+        "alpaca",
+        two(lambda q, r: {"instruction": q, "input": "", "output": r, "reference": "42"}),
+        TWO,
+        ("output", "reference"),
     ),
     Layout(
         "ultrafeedback",
