@@ -2,8 +2,8 @@
 
 ``accuracy`` measures verifiers with the package ``tests/benchmarks/accuracy``; its kind ``sandbox`` is the program
 ``tests/benchmarks/accuracy_sandbox.py``. ``accuracy`` needs a source checkout. The labelled data is not part of the
-project; the default of ``data`` is ``../shared/data``, next to the project. ``reward`` and ``steps`` measure rewards
-(``benchmark_reward``), and ``speed`` measures builds (``benchmark_speed``), also in an installed package.
+project; the default of ``data`` is ``../shared/data``, next to the project. ``reward`` and ``steps`` measure rewards,
+and ``speed`` measures builds (``benchmark_speed``), also in an installed package.
 """
 
 from __future__ import annotations

@@ -113,11 +113,6 @@ def parse(text: str, role: str = "assistant") -> HarmonyText:
     return _Parser(role).read(text)
 
 
-def messages_from_records(records: Sequence[Any]) -> tuple[HarmonyMessage, ...]:
-    """Return the messages of ``records``, the results of ``HarmonyMessage.record``."""
-    return tuple(HarmonyMessage(**record) for record in records)
-
-
 def harmony_turn(text: str) -> HarmonyTurn | None:
     """Return the turn that the answer ``text`` contains; None if it is not in the Harmony format.
 

@@ -14,7 +14,6 @@ RUN/
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
@@ -103,15 +102,6 @@ def is_complete(part: Path, fingerprint: str) -> bool:
         log.warning("%s is damaged: %s. The shard is made again from the journal.", error.file, error.problem)
         return False
     return True
-
-
-def failed_before(out: Path) -> int:
-    """Return how many candidates failed in earlier commands, according to the markers in ``out``."""
-    failed = 0
-    for path in (out / "shards").glob("*.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            failed += sum(json.loads(path.read_text("utf-8"))["failed"].values())
-    return failed
 
 
 def store_received_part(out: Path, number: int, content: bytes, marker: str) -> None:
