@@ -160,15 +160,32 @@ def code_tests(
 ) -> CodeTests | None:
     """Decode the tests in ``value`` with ``form``. Returns None if there are no cases, so that verifiers abstain.
 
-    If ``value`` is a mapping with ``kind`` and ``cases``, its items are the fields of ``CodeTests``.
+    If ``value`` is a mapping with ``kind`` and ``cases``, or its JSON text, its items are the fields of ``CodeTests``.
+    A null in a case is a missing key, except as the expected result of a call: in a table of Arrow, the cases of all
+    rows have the keys of all kinds.
     """
-    if isinstance(value, Mapping) and {"kind", "cases"} <= set(value):
-        return CodeTests(**{**value, "cases": tuple(value["cases"])})
+    whole = _decoded(value)
+    if isinstance(whole, Mapping) and {"kind", "cases"} <= set(whole):
+        return _whole(whole)
     read = FORMS[form](value)
     if read is None or not read[1]:
         return None
     kind, read_cases, name = read
     return CodeTests(kind, language, read_cases, entry_point or name, setup, timeout_s)
+
+
+def _whole(fields: Mapping[str, object]) -> CodeTests | None:
+    """Return the tests with these fields; None if they are none."""
+    try:
+        given = {name: field for name, field in fields.items() if field is not None}
+        meant = {"expected"} if given["kind"] == "function" else set()
+        read = tuple(
+            {key: item for key, item in case.items() if item is not None or key in meant}
+            for case in cast("Sequence[Mapping[str, object]]", given["cases"])
+        )
+        return CodeTests(**{**given, "cases": read})  # type: ignore[arg-type]
+    except (TypeError, KeyError, AttributeError):  # an unknown field, or a case that is not an object
+        return None
 
 
 def _pairs(table: Mapping[str, object], given: str, expected: str) -> list[tuple[object, object]] | None:

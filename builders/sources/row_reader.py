@@ -45,6 +45,7 @@ from bestofn.builders.sources.values import (
     as_list,
     check_of_struct,
     content_id,
+    has_nulls,
     is_content,
     prompt_of,
     recorded_answers,
@@ -263,9 +264,7 @@ UNREADABLE_CALLS = "expected calls that cannot be read (kept without calls)"
 SEVERAL_ANSWERS = "reference that is a list of several answers (kept without a reference)"
 OBJECT = "reference that is an object (kept without a reference)"
 UNREADABLE_CHECKS = "checks that cannot be read (kept without checks)"
-NULLS = (
-    "check with a null that may be a missing key, because the objects of an Arrow column have equal keys (kept without)"
-)
+NULLS = "check or test with a null that may be a missing key, because objects in Arrow have equal keys (kept without)"
 
 
 class Unusable(SourceError):
@@ -471,6 +470,9 @@ class RowReader:
         tests = self.tests.read(encoded_tests, row, question) if encoded_tests else None
         if encoded_tests and tests is None:
             self._unreadable(UNREADABLE_TESTS, "docs/datasets.md lists the forms of tests.")
+        elif tests and self.structs and not isinstance(encoded_tests, str) and _may_lack_keys(tests):
+            self._unreadable(NULLS, "Store the column with the tests as JSON text.")
+            tests = None
         checks = self._checks(row)
         nothing_known = not answers and all(part is None for part in (answer, calls, tests, checks))
         reference = Reference(
@@ -550,6 +552,11 @@ class RowReader:
         if not self.skipped[reason]:
             log.warning("%s: a row has %s. %s", self.name, reason, remedy)
         self.skipped[reason] += 1
+
+
+def _may_lack_keys(tests: CodeTests) -> bool:
+    """Return whether an object among the arguments or expected results of the calls has a null entry."""
+    return any(has_nulls([case.get(name) for name in ("args", "kwargs", "expected", "also")]) for case in tests.cases)
 
 
 def _is_expected(call: JsonObject) -> bool:
