@@ -16,7 +16,7 @@ from bestofn.verifiers.math import words
 from bestofn.verifiers.math.nodes import Text
 from bestofn.verifiers.math.reading import read
 from bestofn.verifiers.short_answer.formulas import formula
-from bestofn.verifiers.short_answer.questions import question
+from bestofn.verifiers.short_answer.questions import DATE, question
 from bestofn.verifiers.short_answer.references import interpret
 from bestofn.verifiers.short_answer.tokens import plain
 
@@ -31,6 +31,8 @@ _COMPUTES = re.compile(
     r"|figure|graph|integers?|polygon|radius|degrees|random|algorithm)\b",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"(?<![^\s(])[0-9]")
+_LETTER = re.compile(r"[^\W\d_]")
 SHORT_QUESTION = 120
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
@@ -47,14 +49,17 @@ def is_looked_up(query: Query) -> bool:
     """
     if not query.text.strip() or len(query.text) > MOST_LENGTH or _COMPUTES.search(query.text):
         return False
-    asked = question(query.text)
-    references = [interpret(answer) for answer in query.reference.accepted]
-    if not references:
+    short = len(query.text) <= SHORT_QUESTION
+    if _NUMBER.search(query.text) and not (short and DATE.search(query.text)):  # tables have many such questions
         return False
+    asked = question(query.text)
+    if asked.has_number and not (short and asked.kind == "date"):
+        return False
+    references = [interpret(answer) for answer in query.reference.accepted]
     if any(_FORMAL.search(reference.text) or reference.kind == "truth" for reference in references):
         return False
     dated = all(reference.date or reference.kind in ("name", "phrase") for reference in references)
-    return not asked.has_number or (asked.kind == "date" and dated and len(query.text) <= SHORT_QUESTION)
+    return bool(references) and (dated or not asked.has_number)
 
 
 @lru_cache(maxsize=4096)
@@ -64,7 +69,7 @@ def is_text(answer: str) -> bool:
     Numbers, quantities with units, formulas, option letters, truth values, numbers in words and "no solution" are
     mathematics.
     """
-    if len(answer) > MOST_LENGTH or "\\boxed" in answer or "####" in answer:
+    if len(answer) > MOST_LENGTH or not _LETTER.search(answer) or "\\boxed" in answer or "####" in answer:
         return False
     if formula(answer) is not None:
         return True

@@ -18,7 +18,7 @@ _PERSONS = (
     "daughter brother sister father mother jockey chef playwright leader general"
 )
 _PLACES = "country city state town county island river continent capital place region province village mountain lake"
-_DATE = re.compile(
+DATE = re.compile(
     r"\b(?:when|(?:what|which|the)\s+(?:year|date|day|month|decade|century)|give a year|release date)\b", re.I
 )
 _NUMBER = re.compile(
@@ -103,7 +103,7 @@ def _several(text: str) -> int:
 def _kind(text: str) -> Kind:
     """Return the kind of answer that the first question word in ``text`` asks for."""
     kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-        ("date", _DATE),
+        ("date", DATE),
         ("number", _NUMBER),
         ("person", _PERSON),
         ("place", _PLACE),
