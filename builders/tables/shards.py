@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from datasets import Features, List
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.attempts import first_outcome
 from bestofn.builders.tables.checksums import check_part
@@ -108,36 +108,31 @@ def totals(parts: Sequence[Path]) -> dict[str, Any]:
     splits: dict[str, None] = {}  # in the order of their first queries
     for part in parts:
         with opened(part) as file:
-            read = file.read(columns=["split", "verdicts.list.element.outcome", "candidates.list.element.attempt"])
-        queries += len(read["verdicts"])
-        splits |= dict.fromkeys(read["split"].to_pylist())
-        if any(one["attempt"] for row in read["candidates"].to_pylist() for one in row or ()):
+            names = file.read(columns=["split"])["split"].unique().to_pylist()
+            queries += file.metadata.num_rows
+        splits |= dict.fromkeys(names)
+        if any(members(part, "candidates", "attempt").unique().to_pylist()):
             outcomes.update(_first_outcomes(part))
         else:
-            outcomes.update(verdict["outcome"] for row in read["verdicts"].to_pylist() for verdict in row or ())
+            counted = members(part, "verdicts", "outcome").value_counts()
+            outcomes.update({one["values"]: one["counts"] for one in counted.to_pylist()})
     count = sum(outcomes.values())
     rate = round(outcomes["pass"] / count, 6) if count else None
     return {"queries": queries, "candidates": count, "splits": list(splits), "avg_verification_rate": rate}
 
 
+def members(part: Path, column: str, name: str) -> pa.Array:
+    """Return the member ``name`` of the structs in the lists of ``column``, of all rows of a part. Only it is read."""
+    with opened(part) as file:
+        lists = file.read(columns=[f"{column}.list.element.{name}"])[column].combine_chunks()
+    values = lists.flatten().field(name)
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
 def score_parts(parts: Sequence[Path]) -> list[str]:
     """Return the names of the numeric parts of the scores, sorted. Only the parts of the scores are read."""
-    names: set[str] = set()
-    for part in parts:
-        with opened(part) as file:
-            for batch in file.iter_batches(batch_size=READ_ROWS, columns=["scores.list.element.parts"]):
-                names.update(score_parts_of(batch.to_pylist()))
-    return sorted(names)
-
-
-def score_parts_of(rows: Iterable[Row]) -> list[str]:
-    """Return the names of the numeric parts of the scores in nested rows, sorted."""
-    return sorted({name for row in rows for score in row["scores"] or () for name in _numeric(score["parts"])})
-
-
-def have_margins(rows: Iterable[Row]) -> bool:
-    """Return whether every pair of nested rows has a margin."""
-    return all(pair["margin"] is not None for row in rows for pair in row["pairs"] or ())
+    texts = {text for part in parts for text in members(part, "scores", "parts").unique().to_pylist()}
+    return sorted({name for text in texts for name in _numeric(text)})
 
 
 def _numeric(parts: str | JsonObject | None) -> Iterator[str]:
@@ -149,11 +144,7 @@ def _numeric(parts: str | JsonObject | None) -> Iterator[str]:
 
 def every_pair_has_margin(parts: Sequence[Path]) -> bool:
     """Return whether every pair has a margin. Only the margins are read."""
-    for part in parts:
-        with opened(part) as file:
-            if not have_margins(file.read(columns=["pairs.list.element.margin"]).to_pylist()):
-                return False
-    return True
+    return not any(members(part, "pairs", "margin").null_count for part in parts)
 
 
 def _first_outcomes(part: Path) -> Iterator[str]:
