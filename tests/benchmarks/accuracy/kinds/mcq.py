@@ -23,4 +23,4 @@ def case(row: LabelledRow) -> Case:
     return Case(query, answer(row.text("candidate")), row.outcome(), groups)
 
 
-KIND = Kind(("mcq_mmlupro", "mcq_gaokao"), case)
+KIND = Kind(("mcq_mmlupro", "mcq_gaokao", "mcq_mmmupro"), case, optional=frozenset({"mcq_mmmupro"}))
