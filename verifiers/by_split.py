@@ -9,7 +9,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import PlannedCalls, Verifier, in_worker, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Query, Share, Verdict
 from bestofn.verifiers.choice import is_multiple_choice
-from bestofn.verifiers.domains import domain_of_reference, domain_of_split, has_text, is_looked_up
+from bestofn.verifiers.domains import domain_of_reference, domain_of_split, has_text, is_exact, is_looked_up
 from bestofn.verifiers.every import SETTINGS, Every
 from bestofn.verifiers.refusal.classifier import RefusalClassifier, WithRefusal
 
@@ -112,9 +112,10 @@ def route(query: Query, domains: Collection[str] = (), *, compose: bool = False)
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
-    The split determines the domain. If the split is unknown, the reference determines it. There are three exceptions:
+    The split determines the domain. If the split is unknown, the reference determines it. There are four exceptions:
 
     - A question with options is multiple choice.
+    - Symbols, quoted strings and other literals are exact values, if the split names no other domain.
     - A reference that is text is never judged as mathematics.
     - If the split names no domain, a number is a short answer in two cases: the split is a chat split, or the question
       gives no numbers to compute with.
@@ -122,9 +123,11 @@ def domain_of(query: Query, more: Collection[str] = ()) -> str:
     named = domain_of_split(query.split, more)
     if named in ("", "math", "short_answer") and is_multiple_choice(query):
         return "choice"
+    domain = domain_of_reference(query.reference)
+    if named in ("", "short_answer") and domain in ("math", "short_answer") and is_exact(query):
+        return "exact"
     if named and not (named == "math" and has_text(query.reference)):
         return named
-    domain = domain_of_reference(query.reference)
     chat = query.split.lower() in CHAT
     return "short_answer" if domain == "math" and (chat or is_looked_up(query)) and not named else domain
 

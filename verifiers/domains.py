@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bestofn.builders.records import Query, Reference
+from bestofn.verifiers import exact
 from bestofn.verifiers.math import words
 from bestofn.verifiers.math.nodes import Text
 from bestofn.verifiers.math.reading import read
@@ -62,6 +63,12 @@ def is_looked_up(query: Query) -> bool:
     return bool(references) and (dated or not asked.has_number)
 
 
+def is_exact(query: Query) -> bool:
+    """Return whether all accepted answers are exact values: symbols, quoted strings or other literals."""
+    accepted = query.reference.accepted
+    return bool(accepted) and all(exact.is_exact(answer, query.text) for answer in accepted)
+
+
 @lru_cache(maxsize=4096)
 def is_text(answer: str) -> bool:
     """Return whether a reference answer is text, not mathematics.
@@ -106,6 +113,7 @@ DOMAINS = {
         ("mcq", "multiple_choice", "mmlu", "mmlu_pro", "arc"),
         lambda reference: bool(reference.choices and reference.accepted),
     ),
+    "exact": Domain((), lambda reference: False),  # needs the question: ``is_exact``
     "math": Domain(("gsm8k", "aime"), lambda reference: bool(reference.accepted) and not has_text(reference)),
     "short_answer": Domain(
         ("qa", "open_qa", "trivia", "triviaqa", "nq", "nq_open", "simpleqa"), lambda reference: bool(reference.accepted)

@@ -18,6 +18,7 @@ _OF_DOMAIN = {
     "code": "code",
     "tool_calling": "tool",
     "choice": "choice",
+    "exact": "exact",
     "short_answer": "short_answer",
 }
 

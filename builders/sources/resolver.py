@@ -34,7 +34,7 @@ FORMER = {"answer": "reference", "answers": "references", "solution": "reference
 """Former name of a part -> its name."""
 KIND_PARTS = {"code": "tests", "tool_calling": "calls"}
 """Kind of a verifier -> the part with its reference, if that is neither an answer nor a check."""
-ANSWER_KINDS = frozenset({"", "auto", "math", "math_verify", "short_answer", "choice", "judge"})
+ANSWER_KINDS = frozenset({"", "auto", "math", "math_verify", "short_answer", "exact", "choice", "judge"})
 """Kinds whose reference is an answer. The references of all others, except ``KIND_PARTS``, are checks."""
 OBJECT_KINDS = frozenset({"regex", "shell", "dialogue", "reasoning_gym"})
 """Kinds whose check is an object, which may be JSON text."""
