@@ -8,7 +8,7 @@ import pytest
 
 from bestofn.builders.records import Candidate, Query, Reference
 from bestofn.verifiers import get_verifier
-from bestofn.verifiers.assertion import is_asserted
+from bestofn.verifiers.prose.assertion import is_asserted
 from bestofn.verifiers.choice import judge_choice
 from bestofn.verifiers.math.judge import judge
 from tests.growth import assert_linear

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bestofn.builders.formats.multiple_choice import to_ascii_forms
-from bestofn.verifiers.assertion import is_asserted
+from bestofn.verifiers.prose.assertion import is_asserted
 from bestofn.verifiers.choice.options import Choice, read_choice
 from bestofn.verifiers.math.extraction import Answer, final_answer, visible
 

@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from bestofn.verifiers.assertion import is_asserted
+from bestofn.verifiers.prose.assertion import affirmed, is_asserted
 from bestofn.verifiers.math.normalisation import group
 
 # The final answer of a text, and how it was found.
@@ -29,7 +29,7 @@ class Answer:
     answer, the model invented another problem and answered that problem too. ``cut_off``: the end of a text that marks
     no answer and ends in the middle of a sentence or a formula; "" for other texts. ``before``: the text before the
     answer, if the answer is the last sentence or the bold words of a paragraph. ``is_one_of_several``: another box
-    comes before the box of the answer in the same line.
+    comes before the box of the answer in the same line. ``rest``: the text after the answer, which may take it back.
     """
 
     text: str
@@ -40,6 +40,7 @@ class Answer:
     cut_off: str = ""
     before: str = ""
     is_one_of_several: bool = False
+    rest: str = ""
 
 
 # Finds answers that a phrase or a mark announces: "the answer is", a line with ``####``, a line "A: 12".
@@ -82,7 +83,7 @@ def announces(text: str) -> bool:
 def hashed(text: str) -> Answer | None:
     """Return the answer in the last line that starts with ``####``, as in GSM8K; None if there is no such line."""
     marked = _HASHES.findall(text) if "####" in text else []
-    return Answer(marked[-1].strip(), "hashes") if marked else None
+    return Answer(marked[-1].strip(), "hashes", rest=text[text.rfind(marked[-1]) + len(marked[-1]) :]) if marked else None
 
 
 def announced(text: str, other_cases: bool = True) -> Answer | None:
@@ -91,24 +92,25 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
     An answer that the writer doubts, denies, asks or reports does not count. With ``other_cases=True``, an answer for
     another case ("if …", "some students think …") is used if there is no other answer.
     """
-    statements: list[str] = []
-    others: list[str] = []
+    statements: list[tuple[str, int]] = []  # with the end of the value
+    others: list[tuple[str, int]] = []
     last_end = 0
     for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
         rest = first_statement(text[match.end() : match.end() + MOST_AFTER_PHRASE])
         if not rest or _COMMENT.match(rest) or _is_broken_comment(rest, text):
             continue
-        if not is_asserted(text, match.start(), _value_end(text, match.end())):
+        end = _value_end(text, match.end())
+        if not is_asserted(text, match.start(), end):
             continue
         if is_hypothetical(_sentence_before(text, match.start())):
-            others.append(rest)
+            others.append((rest, end))
             continue
-        statements.append(rest)
+        statements.append((rest, end))
         last_end = text.find(rest, match.end()) + len(rest)
-    if len(statements) > 1 and last_end >= len(text.rstrip()) and _begins(statements[-2], statements[-1]):
+    if len(statements) > 1 and last_end >= len(text.rstrip()) and _begins(statements[-2][0], statements[-1][0]):
         statements.pop()  # the last repetition is truncated
     statements = statements or (others if other_cases else [])
-    return Answer(statements[-1], "announced") if statements else None
+    return Answer(statements[-1][0], "announced", rest=text[statements[-1][1] :]) if statements else None
 
 
 def _value_end(text: str, start: int) -> int:
@@ -155,8 +157,10 @@ def first_statement(text: str) -> str:
 def labelled(text: str) -> Answer | None:
     """Return the answer in the last asserted line "A: …", "Ans. …" or "Answer: …"; None if there is no such line."""
     found = list(_LETTER_LINE.finditer(text))[-MAX_MARKS:]
-    lines = [line[1].strip() for line in found if is_asserted(text, line.start(1), _value_end(text, line.start(1)))]
-    return Answer(lines[-1], "labelled line") if lines else None
+    lines = [line for line in found if is_asserted(text, line.start(1), _value_end(text, line.start(1)))]
+    if not lines:
+        return None
+    return Answer(lines[-1][1].strip(), "labelled line", rest=text[_value_end(text, lines[-1].start(1)) :])
 
 
 # Finds the answer in LaTeX boxes: the last box, or all boxes of a list.
@@ -207,11 +211,11 @@ def boxed(text: str) -> Answer | None:
     if len(set(contents)) > 1:
         names = [_NAME.search(text[max(0, box[0] - 20) : box[0]].rstrip(" $(\\")) for box in listed]
         named = [f"{name[1]} = {content}" if name else content for name, content in zip(names, contents, strict=True)]
-        return Answer(", ".join(named), "boxes", rival=rival)
+        return Answer(", ".join(named), "boxes", rival=rival, rest=rest)
     line = text.rfind("\n", 0, boxes[-1][0])
     several = any(start > line and content != boxes[-1][2] for start, _, content in boxes)
     earlier = tuple(unwrapped(content) for _, _, content in others)
-    return Answer(contents[-1], "boxed", earlier, rival, is_one_of_several=several)
+    return Answer(contents[-1], "boxed", earlier, rival, is_one_of_several=several, rest=rest)
 
 
 def _boxes(text: str) -> list[Box]:
@@ -337,17 +341,21 @@ def closing(text: str) -> Answer | None:
     if bold and re.search(r"\d|^[A-Z]", bold[-1]):
         if not _states(text, bold[-1]):
             return None
-        return Answer(bold[-1].strip().rstrip("."), "bold", before=paragraph[: paragraph.rfind(bold[-1])][-SHORT:])
+        before, after = paragraph[: paragraph.rfind(bold[-1])], text[text.rfind(bold[-1]) + len(bold[-1]) :]
+        return Answer(bold[-1].strip().rstrip("."), "bold", before=before[-SHORT:], rest=after)
     sentences = [part for part in _sentences(paragraph) if not _is_remark(part)] or _sentences(paragraph)
-    if not _states(text, sentences[-1]):
+    sentence = affirmed(sentences[-1])
+    if sentence == sentences[-1] and not _states(text, sentence):
         return None
+    rest = text[max(text.rfind(sentences[-1]), 0) + len(sentences[-1]) :]
     cut_off = text[-CUT_OFF:] if _is_cut_off(text, sentences[-1]) else ""
     if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:
-        return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text", cut_off=cut_off)
+        whole = sentences[0] if sentences and len(_sentences(text)) > 1 else text
+        return Answer(affirmed(whole), "whole text", cut_off=cut_off, rest=rest)
     first = text.split("\n", 1)[0]
     before = [first] if _BARE.fullmatch(first) else []
     before += sentences[-MOST_BEFORE:-1]
-    return Answer(sentences[-1], "closing sentence", cut_off=cut_off, before=" ".join(before))
+    return Answer(sentence, "closing sentence", cut_off=cut_off, before=" ".join(before), rest=rest)
 
 
 def _states(text: str, sentence: str) -> bool:
@@ -588,4 +596,4 @@ def _tagged(text: str) -> Answer | None:
         answer = finder(inside)
         if answer is not None:
             return answer
-    return Answer(inside, "tagged") if len(inside) <= 200 else closing(inside)
+    return Answer(inside, "tagged", rest=text[text.rfind(inside) + len(inside) :]) if len(inside) <= 200 else closing(inside)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from bestofn.verifiers.assertion import is_asserted
+from bestofn.verifiers.prose.assertion import is_asserted
 from bestofn.verifiers.short_answer.tokens import form_of
 
 Status = Literal["asserted", "denied", "doubtful"]

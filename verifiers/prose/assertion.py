@@ -1,12 +1,25 @@
-"""Decides whether the writer of a text asserts a statement in it, or only doubts, denies, asks, quotes or reports it.
+"""Decides whether the writer of a text stands by a statement in it.
 
-"I doubt that the answer is C", "A student says that it is 42. He is wrong." and "Is it Oslo? No." state no answer. The
-verifiers of multiple choice, mathematics and short answers use this module.
+``is_asserted``: the statement is not only doubted, denied, asked, quoted or reported. "I doubt that the answer is C", "A
+student says that it is 42. He is wrong." and "Is it Oslo? No." state no answer.
+
+``withdrawn``: the text after a statement takes it back: "Sorry, I misread the question; it is C."
+
+``denies``: a sentence denies, doubts or declines what it mentions: "I cannot find the product of the 4 numbers."
 """
 
 from __future__ import annotations
 
 import re
+
+from bestofn.verifiers.prose.languages import (
+    ANY_NEGATION,
+    FOREIGN_FALSEHOOD,
+    FOREIGN_NEGATION,
+    NEGATIVE,
+    WITHDRAWAL,
+    is_known,
+)
 
 WINDOW = 300
 """Number of characters before and after the statement that are examined."""
@@ -99,6 +112,15 @@ _DENIED_DIRECTLY = re.compile(
     r"(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?[\s$*\\(\[]*$|\bcannot be[\s$*\\(\[]*$", re.I
 )
 """A negation directly before the statement, which is only a value: "it is not 42"."""
+_DENIED_IN_OTHER_LANGUAGES = re.compile(
+    rf"(?:{FOREIGN_NEGATION})(?:\s+\w+){{0,2}}\s*[\s$*\\(\[]*$|不(?:是|会是|可能是|等于|应该?选)\s*[\s$*\\(\[]*$", re.I
+)
+_REJECTED_IN_OTHER_LANGUAGES = re.compile(
+    r"[\"'”’)\]}$.*]*\s*(?:(?:est|ist|es|è|é|está|is|jest|är|er|—|–|-|是|は|が|都)\s*(?:\w+\s+){0,2}?"
+    rf"(?:{FOREIGN_FALSEHOOD})"
+    r"|(?:n['’]est pas|ist nicht|no es|non è|não é|не|nie jest|is niet|不是|不正确|不对|ではあり?ませ?ん|ではない|じゃない)(?!\w*\s*(?:only|nur|solo|seulement)))",
+    re.I,
+)
 _NEGATION_BEFORE = re.compile(
     r"(?:\b(?:no|not|never|cannot|little|nobody|no one|hardly|impossible|without|beyond|hard|difficult)|n['’]t)"
     r"(?: (?:can|could|would|will|a|any|one|reason|to|be|have|is))*\s*$",
@@ -168,6 +190,7 @@ def is_asserted(text: str, start: int, end: int) -> bool:
         or _COUNTERFACTUAL.match(before + text[start:end])
         or _is_framed(before)
         or _REJECTED_AFTER.match(after)
+        or _REJECTED_IN_OTHER_LANGUAGES.match(after)
         or _REJECTED_NEXT.match(following)
         or _is_quoted(before, text[start:end], after)
     )
@@ -185,7 +208,7 @@ def _is_framed(before: str) -> bool:
     These words do not count if a comma, a conjunction or many words separate them from the statement: "I don't know
     why, but".
     """
-    if any(words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _TASK, _OTHER_ANSWER)):
+    if any(words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _DENIED_IN_OTHER_LANGUAGES, _TASK, _OTHER_ANSWER)):
         return True
     reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))
     return reports or any(
@@ -214,3 +237,52 @@ def _is_quoted(before: str, statement: str, after: str) -> bool:
             outside = before[:at] + " " + after.partition(closing)[2]
             return _VERB.search(before[at:] + statement) is not None and not _OWN_QUOTE.match(outside)
     return False
+
+
+_WITHIN = 1_500  # number of characters after an answer in which it may be taken back
+_VALUE = r"-?\d[\d.,/]*\d|-?\d|(?<![A-Za-z'’])[A-HJ-Z](?![\w'’])"
+_VALUES = re.compile(_VALUE)
+_CONTRASTED = re.compile(
+    rf"[,;:(]?\s*(?:\b(?:and|und|et|y|e|и)\s+)?(?:{ANY_NEGATION}|不是|而不是|而非)\s*(?:\w+\s+){{0,2}}?[*$(]*(?:{_VALUE})[*$)]*"
+    r"(?P<then>\s*(?:[,;、,]\s*|\s)(?:(?:but|it['’]?s|it is|which is|sondern|mais|sino|mas?|bensì|а)\b|而是|なく))?",
+    re.I,
+)
+"""A value that is denied only to name another one: "9, not 8" and "not 8, but 9"."""
+
+
+_INTERJECTION = re.compile(
+    r"\W*(?:no|nope|not|nein|non|não|нет|不)[,;.!:,]?\s+(?=(?:it|the|that|es|das|die|c['’]est|la|el|è|é|это)\b)", re.I
+)
+"""A "no" that answers an earlier question: "No, it is 9"."""
+
+
+def withdrawn(rest: str, value: str) -> bool:
+    """Return whether ``rest``, the text after the answer ``value``, takes the answer back.
+
+    A text that doubts its answer and then arrives at the same value does not take it back.
+    """
+    if not rest or rest.isspace():
+        return False
+    marks = list(WITHDRAWAL.finditer(rest[:_WITHIN]))
+    if not marks:
+        return False
+    values = _VALUES.findall(rest[marks[0].end() :])
+    own = _VALUES.findall(value)
+    return not (values and own and values[-1].strip(".,") == own[-1].strip(".,"))
+
+
+def affirmed(sentence: str) -> str:
+    """Return ``sentence`` without a value that it denies only to name another one: "9, not 8" and "not 8, but 9"."""
+    interjection = _INTERJECTION.match(sentence)
+    sentence = sentence[interjection.end() :] if interjection else sentence
+    for match in _CONTRASTED.finditer(sentence):
+        others = sentence[: match.start()] + " " + sentence[match.end() :]
+        follows = sentence[match.end() :].strip(" .。!*)")
+        if _VALUES.search(others) and (match["then"] or not follows):
+            return (sentence[: match.start()] + sentence[match.end() :]).strip(" ,;")
+    return sentence
+
+
+def denies(sentence: str) -> bool:
+    """Return whether ``sentence`` may deny, doubt or decline what it mentions, or is in an unknown language."""
+    return NEGATIVE.search(affirmed(sentence)) is not None or not is_known(sentence)
