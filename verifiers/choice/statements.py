@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bestofn.builders.formats.multiple_choice import to_ascii_forms
-from bestofn.verifiers.prose.assertion import is_asserted
 from bestofn.verifiers.choice.options import Choice, read_choice
 from bestofn.verifiers.math.extraction import Answer, final_answer, visible
+from bestofn.verifiers.prose.assertion import corrected, is_asserted, withdrawn
 
 MAX_STATEMENTS = 256  # statements that are read, from the end of the text
 EXPLICIT = ("tagged", "structured", "boxed", "hashes")  # kinds of ``final_answer`` that mark the answer
@@ -60,19 +60,6 @@ _QUOTED = re.compile(
     r"|\b(?:second|third|fourth|next|least|almost|nearly|previous|earlier|former|prior|old)[\s-]+$"
     r"|\b(?:vitamin|hepatitis|type|plan|point|section|figure|table)\s+$"
     r"|(?:不|勿|别|未|如果|假如|若|误)[^。,;\n]{0,6}$",
-    re.IGNORECASE,
-)
-_CORRECTION = re.compile(
-    r"\b(?:wait|actually|correction|corrected|corrigendum|sorry|apolog\w*|mistake|error|on second thought|hold on|hmm"
-    r"|let(?:'s| me| us) (?:re\w*|double|try again|check)"
-    r"|re-?(?:check|consider|evaluat|examin|think|read|calculat|assess)\w*"
-    r"|however|instead|revis\w+|scratch that|no,)|更正|不对|等等|重新|修正|纠正|然而|抱歉",
-    re.IGNORECASE,
-)
-_WITHDRAWN = re.compile(
-    r"\b(?:that|this|which|it)(?:'s| is| was| seems| can't be| cannot be) "
-    r"(?:wrong|incorrect|not (?:right|correct)|right|a mistake)\b(?! (?:to|that)\b)"
-    r"|\b(?:wait|hold on|scratch that)\b|\?\s*(?:no|nope|wrong)\b",
     re.IGNORECASE,
 )
 _NEXT_PROBLEM = re.compile(
@@ -201,10 +188,11 @@ def _explicit(text: str, answer: Answer, options: Sequence[str]) -> Statement | 
     chosen = frozenset(index for choice in named for index in choice.options)
     merged = unclear or (named[0] if len(named) == 1 else Choice(chosen, "letters", answer.text))
     if box >= 0 and announced and announced.choice and announced.choice.options != merged.options:
-        if not _CORRECTION.search(text, box):
+        if not corrected(text, box):
             return Statement(merged, answer.method, answer.text, "the box and a later sentence name different options")
         return announced
-    return Statement(merged, answer.method, answer.text)
+    problem = "the answer is withdrawn" if withdrawn(answer.rest, answer.text) else ""
+    return Statement(merged, answer.method, answer.text, problem)
 
 
 def _announced(text: str, options: Sequence[str]) -> Statement | None:
@@ -220,9 +208,9 @@ def _announced(text: str, options: Sequence[str]) -> Statement | None:
     problem = ""
     if different:
         following = next(item for item in named if item.end > different[-1].end)
-        if not _CORRECTION.search(text, different[-1].end, following.end):
+        if not corrected(text, different[-1].end, following.end):
             problem = "several statements name different options"
-    elif _WITHDRAWN.search(text, last.end):
+    elif last.choice.form != "no option" and withdrawn(text[last.end :], last.choice.text):
         problem = "the answer is withdrawn"
     return Statement(last.choice, "announced", last.choice.text, problem)
 
@@ -281,7 +269,8 @@ def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
         choice = _lone_choice(stripped, options)
         if choice is None or not _is_asserted(stripped, 0, choice, options):
             return None
-        return Statement(choice, "whole text", stripped)
+        problem = "the answer is withdrawn" if withdrawn(_after(stripped, choice), choice.text) else ""
+        return Statement(choice, "whole text", stripped, problem)
     first = stripped.split("\n", 1)[0]
     if not (_FIRST_LINE.match(first) or any(first.strip() == option.strip() for option in options)):
         return None
@@ -291,7 +280,15 @@ def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
         return None
     closing = _closing(text, options)
     differs = closing is not None and closing.choice is not None and closing.choice.options != choice.options
-    return Statement(choice, "first line", first, "first and last line name different options" if differs else "")
+    problem = "first and last line name different options" if differs else ""
+    if withdrawn(_after(stripped, choice), choice.text):
+        problem = "the answer is withdrawn"
+    return Statement(choice, "first line", first, problem)
+
+
+def _after(text: str, choice: Choice) -> str:
+    """Return ``text`` after the words that name ``choice``."""
+    return text[max(text.find(choice.text), 0) + len(choice.text) :]
 
 
 def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:

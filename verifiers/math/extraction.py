@@ -12,8 +12,9 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from bestofn.verifiers.prose.assertion import affirmed, is_asserted
 from bestofn.verifiers.math.normalisation import group
+from bestofn.verifiers.prose.assertion import affirmed, corrected, is_asserted
+from bestofn.verifiers.prose.languages import ANNOUNCEMENT, HEADING
 
 # The final answer of a text, and how it was found.
 
@@ -52,6 +53,8 @@ _PHRASE = re.compile(
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
     r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # ignoring case only after the first letter makes the search faster
 )
+_IN_OTHER_LANGUAGES = re.compile(ANNOUNCEMENT, re.IGNORECASE)
+_HEADING = re.compile(HEADING, re.IGNORECASE)
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
     r"the form|not (?:correct|among|one of))\b",
@@ -71,19 +74,21 @@ _DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)"
 _VALUE = re.compile(r"[\s*:]*(?:\$[^$\n]{1,300}\$|\\\([^\n]{1,300}?\\\)|-?\d[\d.,/]*\d|-?\d|[^\s.,;!?\"”]+)")
 _CONTRAST = re.compile(r"(?<=[\w$})%.])[;,]\s+(?=(?:however|but|although|though|whereas|unless)\b)", re.IGNORECASE)
 SENTENCE_END = re.compile(
-    r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
+    r"[。！？]|(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
 )
 
 
 def announces(text: str) -> bool:
     """Return whether the text contains a phrase or a mark that announces an answer."""
-    return bool(_PHRASE.search(text) or _HASHES.search(text))
+    return bool(_announcements(text) or _HASHES.search(text))
 
 
 def hashed(text: str) -> Answer | None:
     """Return the answer in the last line that starts with ``####``, as in GSM8K; None if there is no such line."""
     marked = _HASHES.findall(text) if "####" in text else []
-    return Answer(marked[-1].strip(), "hashes", rest=text[text.rfind(marked[-1]) + len(marked[-1]) :]) if marked else None
+    return (
+        Answer(marked[-1].strip(), "hashes", rest=text[text.rfind(marked[-1]) + len(marked[-1]) :]) if marked else None
+    )
 
 
 def announced(text: str, other_cases: bool = True) -> Answer | None:
@@ -95,7 +100,7 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
     statements: list[tuple[str, int]] = []  # with the end of the value
     others: list[tuple[str, int]] = []
     last_end = 0
-    for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
+    for match in _announcements(text):
         rest = first_statement(text[match.end() : match.end() + MOST_AFTER_PHRASE])
         if not rest or _COMMENT.match(rest) or _is_broken_comment(rest, text):
             continue
@@ -111,6 +116,22 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
         statements.pop()  # the last repetition is truncated
     statements = statements or (others if other_cases else [])
     return Answer(statements[-1][0], "announced", rest=text[statements[-1][1] :]) if statements else None
+
+
+def _announcements(text: str) -> list[re.Match[str]]:
+    """Return the phrases and headings that announce an answer, in the order of the text."""
+    found = list(_PHRASE.finditer(text))
+    if "#" in text or "*" in text or "_" in text:
+        found += _HEADING.finditer(text)
+    if not text.isascii() or _FOREIGN_WORDS.search(text):
+        found += _IN_OTHER_LANGUAGES.finditer(text)
+    return sorted(found, key=lambda match: match.end())[-MAX_MARKS:]
+
+
+_FOREIGN_WORDS = re.compile(
+    r"(?i:respuesta|resultado final|antwo|endergebnis|svar|risposta|risultato|resposta|cevap|jawaban)"
+)
+"""The announcements without accents."""
 
 
 def _value_end(text: str, start: int) -> int:
@@ -179,14 +200,6 @@ _PARTS_COMPANY = re.compile(
     r"\n\s*\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
 )
 _NAME = re.compile(r"([A-Za-z](?:_\{?\w+\}?)?)\s*=\s*$")
-_CORRECTION = re.compile(
-    r"\b(?:wait|actually|correction|corrected|sorry|apologi[sz]e\w*|apologies|oops|hmm|hold on|on second thought"
-    r"|miscalculated|misread|recheck\w*|recalculat\w*|revis(?:e|ed|ing)|instead|rather"
-    r"|(?:my|I made an?|there (?:is|was) an?) (?:\w+ )?(?:mistake|error)|I was (?:wrong|mistaken)"
-    r"|(?:that|this|it|which) (?:is|was) (?:wrong|incorrect|not (?:right|correct))"
-    r"|let me (?:re|double|fix|correct)[\w-]*)\b",
-    re.IGNORECASE,
-)
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z])|\n")
 
 Box = tuple[int, int, str]  # start, end and content
@@ -246,10 +259,10 @@ def _group(text: str, boxes: list[Box]) -> tuple[list[Box], list[Box]]:
 
 def _corrected(rest: str) -> Answer | None:
     """Return the answer that ``rest``, the text after the last box, announces after words of correction; else None."""
-    if not _CORRECTION.search(rest):
+    if not corrected(rest):
         return None
     sentences = _SENTENCE.split(rest)
-    at = next((i for i, part in enumerate(sentences) if _CORRECTION.search(part) and not is_hypothetical(part)), None)
+    at = next((i for i, part in enumerate(sentences) if corrected(part) and not is_hypothetical(part)), None)
     if at is None:
         return None
     revised = _announced_value("\n".join(sentences[at:]))
@@ -491,6 +504,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _HINTS = ("think>", "thinking>", "thought", "reasoning>", "scratchpad>", "reflection>", "[think]", "[/think]", "think▷")
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\w+)?<\|message\|>")
 _OTHER_CHANNEL = re.compile(r"<\|channel\|>(?:analysis|commentary)\b")
 _ANSWER_TAG = re.compile(r"<(?:answer|final_answer)>", re.IGNORECASE)
@@ -501,13 +515,15 @@ _TURN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return ``text`` without its thinking and without the text after the end of the turn.
+    """Return ``text`` without its thinking, without words that are struck out, and without what follows the turn.
 
     Thinking without an end mark extends to the end of the text, or to an ``<answer>`` tag. If an end mark has no start
     mark, all text before it is thinking.
     """
     if "<|channel|>" in text:
         text = _final_channel(text)
+    if "~~" in text:
+        text = _STRUCK.sub(" ", text)
     lowered = text.lower()
     if any(name in lowered for name in _HINTS):
         text = _without_thinking(text)
@@ -544,6 +560,10 @@ def _without_thinking(text: str) -> str:
 
 
 MAX_LENGTH = 200_000
+_UNSPACED = re.compile(
+    r"(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?=[-\d$\\])|(?<=[\d$%}])(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
+)
+"""The place between a number or a formula and a letter of a script that writes no spaces."""
 _NEXT_PROBLEM = re.compile(
     r"\n[^\S\n]*(?:#+[^\S\n]*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q"
     r"|Input|User|Human)(?:[^\S\n]*\d+)?(?:\*\*)?[^\S\n]*:",
@@ -554,6 +574,8 @@ _NEXT_PROBLEM = re.compile(
 def final_answer(text: str) -> Answer:
     """Return the final answer in ``text``, or ``Answer("", "none")``. The time is linear in the length of the text."""
     text = visible(text[-MAX_LENGTH:])
+    if not text.isascii():
+        text = _UNSPACED.sub(" ", text)
     text, runs_on = _first_problem(text)
     for finder in (_tagged, structured, boxed, hashed, announced, labelled, closing):
         answer = finder(text)
@@ -596,4 +618,8 @@ def _tagged(text: str) -> Answer | None:
         answer = finder(inside)
         if answer is not None:
             return answer
-    return Answer(inside, "tagged", rest=text[text.rfind(inside) + len(inside) :]) if len(inside) <= 200 else closing(inside)
+    return (
+        Answer(inside, "tagged", rest=text[text.rfind(inside) + len(inside) :])
+        if len(inside) <= 200
+        else closing(inside)
+    )

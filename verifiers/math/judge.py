@@ -38,8 +38,8 @@ from bestofn.verifiers.math.syntax import parse
 from bestofn.verifiers.math.text_answers import worded
 from bestofn.verifiers.math.tokens import Unsupported
 from bestofn.verifiers.math.words import is_blank
-from bestofn.verifiers.prose.assertion import denies, withdrawn
 from bestofn.verifiers.math.words import special as special_answer
+from bestofn.verifiers.prose.assertion import denies, withdrawn
 
 # The confidence of a finding: the share of right decisions that was measured for its method and extraction.
 
@@ -241,7 +241,7 @@ def judge_answer(
     if answer.rival and match.equal is not None:
         rival = judge_answer(reference, Answer(answer.rival, "announced"), problem, options, settings)
         match = match if rival.outcome == ("pass" if match.equal else "fail") else Doubt("two final answers")
-    if match.equal is not None and (objection := _objection(reference, answer, match)):
+    if match.equal is not None and (objection := _objection(reference, answer, match, problem)):
         match = Doubt(objection)
     if match.equal and answer.runs_on:
         match = Doubt("right, but the text goes on to another problem and answers that")
@@ -296,7 +296,7 @@ def _decide(
     return match, show(gold), show(given)
 
 
-def _objection(reference: str, answer: Answer, match: Match) -> str:
+def _objection(reference: str, answer: Answer, match: Match, problem: str) -> str:
     """Return why the writer does not stand by the answer; "" if there is no such reason.
 
     An answer that denies or declines is an answer if the reference does so too: "there is no solution".
@@ -304,10 +304,12 @@ def _objection(reference: str, answer: Answer, match: Match) -> str:
     if withdrawn(answer.rest, answer.text):
         return "the answer is withdrawn"
     in_words = answer.method in GUESSED or _WORD.search(answer.text.replace("\\text", ""))
-    if not match.equal or not in_words or answer.text == reference or denies(reference):
+    if not match.equal or not in_words or answer.text == reference:
+        return ""
+    if match.method.startswith("no value") or special_answer(answer.text) or denies(reference):
         return ""
     said = f"{answer.before} {answer.text} {answer.rest}" if answer.method == "bold" else answer.text
-    return "the answer denies, doubts or declines the value that it names" if denies(said) else ""
+    return "the answer denies, doubts or declines the value that it names" if denies(said, problem) else ""
 
 
 def _unless_partial(match: Match, reference: str, answer: Answer, problem: str) -> Match:

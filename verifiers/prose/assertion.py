@@ -1,9 +1,11 @@
 """Decides whether the writer of a text stands by a statement in it.
 
-``is_asserted``: the statement is not only doubted, denied, asked, quoted or reported. "I doubt that the answer is C", "A
-student says that it is 42. He is wrong." and "Is it Oslo? No." state no answer.
+``is_asserted``: the statement is not only doubted, denied, asked, quoted or reported. "I doubt that the answer is C",
+"A student says that it is 42. He is wrong." and "Is it Oslo? No." state no answer.
 
 ``withdrawn``: the text after a statement takes it back: "Sorry, I misread the question; it is C."
+
+``objection``: a text takes an answer back, or gives none.
 
 ``denies``: a sentence denies, doubts or declines what it mentions: "I cannot find the product of the 4 numbers."
 """
@@ -14,6 +16,7 @@ import re
 
 from bestofn.verifiers.prose.languages import (
     ANY_NEGATION,
+    DECLINE,
     FOREIGN_FALSEHOOD,
     FOREIGN_NEGATION,
     NEGATIVE,
@@ -118,7 +121,7 @@ _DENIED_IN_OTHER_LANGUAGES = re.compile(
 _REJECTED_IN_OTHER_LANGUAGES = re.compile(
     r"[\"'”’)\]}$.*]*\s*(?:(?:est|ist|es|è|é|está|is|jest|är|er|—|–|-|是|は|が|都)\s*(?:\w+\s+){0,2}?"
     rf"(?:{FOREIGN_FALSEHOOD})"
-    r"|(?:n['’]est pas|ist nicht|no es|non è|não é|не|nie jest|is niet|不是|不正确|不对|ではあり?ませ?ん|ではない|じゃない)(?!\w*\s*(?:only|nur|solo|seulement)))",
+    r"|(?:n['’]est pas|ist nicht|no es|non è|não é|не|nie jest|is niet|不是|不正确|不对|ではあり?ませ?ん|ではない))",
     re.I,
 )
 _NEGATION_BEFORE = re.compile(
@@ -208,7 +211,10 @@ def _is_framed(before: str) -> bool:
     These words do not count if a comma, a conjunction or many words separate them from the statement: "I don't know
     why, but".
     """
-    if any(words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _DENIED_IN_OTHER_LANGUAGES, _TASK, _OTHER_ANSWER)):
+    if any(
+        words.search(before)
+        for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _DENIED_IN_OTHER_LANGUAGES, _TASK, _OTHER_ANSWER)
+    ):
         return True
     reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))
     return reports or any(
@@ -271,18 +277,70 @@ def withdrawn(rest: str, value: str) -> bool:
     return not (values and own and values[-1].strip(".,") == own[-1].strip(".,"))
 
 
+_TURN = re.compile(
+    r"\b(?:wait|actually|correction|corrected|corrigendum|sorry|apolog\w*|mistake|error|on second thought|hold on|hmm"
+    r"|oops|let(?:'s| me| us) (?:re\w*|double|try again|check|fix|correct)|mis(?:read|calculated)"
+    r"|re-?(?:check|consider|evaluat|examin|think|read|calculat|assess)\w*"
+    r"|however|instead|rather|revis\w+|scratch that|no,|I was (?:wrong|mistaken)"
+    r"|(?:that|this|it|which) (?:is|was) (?:wrong|incorrect|not (?:right|correct)))|重新|然而",
+    re.I,
+)
+"""Words that may turn to another answer. Whether they do, only the answers before and after them tell."""
+
+
+def corrected(text: str, start: int = 0, end: int | None = None) -> bool:
+    """Return whether the text from ``start`` to ``end``, between two different answers, corrects the first of them."""
+    between = text[start:end]
+    return _TURN.search(between) is not None or WITHDRAWAL.search(between) is not None
+
+
+_DESPITE = re.compile(
+    r"\b(?:but|however|nevertheless|still|pero|sin embargo|mais|cependant|toutefois|aber|jedoch|dennoch|ma|però"
+    r"|tuttavia|mas|porém|no entanto|maar|men|ale|ama|fakat|но|однако)\b|但|不过|しかし|ですが|하지만",
+    re.I,
+)
+
+
+def objection(text: str, value: str) -> str:
+    """Return why ``text`` may not stand by ``value``, which it names somewhere; "" if there is no such reason.
+
+    The text may take everything back, or say that it gives no answer. "I have no access to the news, but it was Oslo"
+    gives one.
+    """
+    withdrawals, declines = list(WITHDRAWAL.finditer(text)), list(DECLINE.finditer(text))
+    if not withdrawals and not declines:
+        return ""
+    last = text.casefold().rfind(value.casefold())
+    if withdrawals and last < withdrawals[-1].end():
+        return "the answer is withdrawn"
+    if any(not _DESPITE.search(text, one.end(), last if last >= 0 else len(text)) for one in declines):
+        return "the text declines to answer"
+    return ""
+
+
 def affirmed(sentence: str) -> str:
     """Return ``sentence`` without a value that it denies only to name another one: "9, not 8" and "not 8, but 9"."""
-    interjection = _INTERJECTION.match(sentence)
-    sentence = sentence[interjection.end() :] if interjection else sentence
     for match in _CONTRASTED.finditer(sentence):
-        others = sentence[: match.start()] + " " + sentence[match.end() :]
-        follows = sentence[match.end() :].strip(" .。!*)")
-        if _VALUES.search(others) and (match["then"] or not follows):
-            return (sentence[: match.start()] + sentence[match.end() :]).strip(" ,;")
+        before, after = sentence[: match.start()], sentence[match.end() :]
+        if not _VALUES.search(f"{before} {after}"):
+            continue
+        if match["then"] and not _VALUES.search(before) and NEGATIVE.search(before):
+            before = ""  # "no, it's not 8, it's 9"
+        if match["then"] or not after.strip(" .。!*)"):
+            return (before + after).strip(" ,;")
     return sentence
 
 
-def denies(sentence: str) -> bool:
-    """Return whether ``sentence`` may deny, doubt or decline what it mentions, or is in an unknown language."""
-    return NEGATIVE.search(affirmed(sentence)) is not None or not is_known(sentence)
+def denies(sentence: str, question: str = "") -> bool:
+    """Return whether ``sentence`` may deny, doubt or decline what it mentions, or is in an unknown language.
+
+    A negation that the question has too, with the word after it, is a part of a name: "Billy Don't Be a Hero".
+    """
+    interjection = _INTERJECTION.match(sentence)
+    said = affirmed(sentence[interjection.end() :] if interjection else sentence)
+    words = (_WITH_NEXT_WORD.match(said, match.start()) for match in NEGATIVE.finditer(said))
+    asked = question.casefold()
+    return any(not (word and word[0].casefold() in asked) for word in words) or not is_known(sentence)
+
+
+_WITH_NEXT_WORD = re.compile(r"\S+\s+\w+")

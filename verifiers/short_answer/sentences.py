@@ -7,7 +7,7 @@ A mention is not asserted in these cases:
 - It is one of several guesses: "X or Y".
 - It is only a possibility: "might be X".
 - It is a common belief that the text rejects: "many think X, but".
-- The writer doubts, asks or reports the sentence (``verifiers.assertion``): "I doubt that it is X".
+- The writer doubts, asks or reports the sentence (``verifiers.prose``): "I doubt that it is X".
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from bestofn.verifiers.prose.assertion import is_asserted
+from bestofn.verifiers.prose.languages import DENIAL
 from bestofn.verifiers.short_answer.tokens import form_of
 
 Status = Literal["asserted", "denied", "doubtful"]
@@ -30,11 +31,7 @@ _ABBREVIATION = re.compile(
 _END = re.compile(r"[.!?]+[\"')\]]*(?=\s+[\"'(\[]*[A-Z0-9\"])|[.!?][\"')]*\s*$|\n+")
 _CLAUSE_START = re.compile(r"[;:,()]|\s-+\s|\b(?:but|and|although|though|while|whereas|because|who|which|that)\b", re.I)
 _NOT = re.compile(
-    r"\b(?:not|never|no|nor|neither|without|except|excluding|cannot|incorrect|wrong|false|unlike)\b|n't\b"
-    r"|\bdoubt\b|\b(?:ne|pas|jamais|não|nicht|keine?[rsnm]?|nie|nunca|не|нет)\b|不|没有|非|ない"
-    r"|\b(?:rather than|instead of|other than|as opposed to|aside from|apart from|contrary to|mistaken for"
-    r"|confused with)\b",
-    re.I,
+    rf"{DENIAL.pattern}|\b(?:unlike|doubt|as opposed to|contrary to|mistaken for|confused with)\b", re.IGNORECASE
 )
 _RELATIVE = (
     r"student|pupil|son|daughter|brother|sister|wife|husband|father|mother|friend|rival|contemporary|follower|teacher"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.math.extraction import final_answer, visible
+from bestofn.verifiers.prose.assertion import denies, objection
 from bestofn.verifiers.short_answer import text_rules, value_rules
 from bestofn.verifiers.short_answer.case import Case, Finding, case_of
 from bestofn.verifiers.short_answer.names import with_other_names
@@ -106,7 +107,11 @@ class ShortAnswerVerifier:
         answer = stated(text)
         if not answer.strip():
             return Finding("abstain", "no answer was found")
-        return decide(references, question(query.text), answer)
+        finding = decide(references, question(query.text), answer)
+        reason = objection(text, finding.reference) if finding.outcome == "pass" else ""
+        if reason and not any(map(denies, query.reference.accepted)):
+            return Finding("abstain", reason, finding.answer, finding.reference)
+        return finding
 
 
 def stated(text: str) -> str:

@@ -8,9 +8,9 @@ import pytest
 
 from bestofn.builders.records import Candidate, Query, Reference
 from bestofn.verifiers import get_verifier
-from bestofn.verifiers.prose.assertion import is_asserted
 from bestofn.verifiers.choice import judge_choice
 from bestofn.verifiers.math.judge import judge
+from bestofn.verifiers.prose.assertion import is_asserted
 from tests.growth import assert_linear
 
 CITIES = ("Paris", "Rome", "Oslo", "Bern")
