@@ -36,6 +36,7 @@ _NUMBER = re.compile(r"(?<![^\s(])[0-9]")
 _LETTER = re.compile(r"[^\W\d_]")
 SHORT_QUESTION = 120
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_SCORE = re.compile(r"\d{1,4}\s*[-–]\s*\d{1,4}(?:\s*[,;]\s*\d{1,4}\s*[-–]\s*\d{1,4})*")
 
 
 def has_text(reference: Reference) -> bool:
@@ -71,14 +72,14 @@ def is_exact(query: Query) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_text(answer: str) -> bool:
-    """Return whether a reference answer is text, not mathematics.
+    """Return whether a reference answer is text, not mathematics. A score such as ``3-2`` is text, not the number 1.
 
     Numbers, quantities with units, formulas, option letters, truth values, numbers in words and "no solution" are
     mathematics.
     """
     if len(answer) > MOST_LENGTH or not _LETTER.search(answer) or "\\boxed" in answer or "####" in answer:
         return False
-    if formula(answer) is not None:
+    if formula(answer) is not None or _SCORE.fullmatch(answer.strip()):
         return True
     written = plain(answer).strip(" .")
     if _FORMAL.search(answer) or not _WORD.search(written) or not isinstance(read(answer), Text):

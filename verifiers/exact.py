@@ -163,7 +163,8 @@ _EQUATION = re.compile(r"(?:assert\s+)?[A-Za-z_][\w.]*\(.*\)\s*==\s*(.+)", re.DO
 _STARTS = re.compile(
     r"(?<![\w.'\"\])}])(?=[^\w\s]|\d|True\b|False\b|None\b|true\b|false\b|null\b)|(?<=[^\W\d_a-zA-Z])(?=\S)"
 )
-_FINAL = ".。!"
+_FINAL = (".", "。", "!")
+_AROUND = (("```", "```"), ("**", "**"), ("`", "`"), ("$", "$"), ("«", "»"), ("“", "”"), ("„", "“"), ("「", "」"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +196,20 @@ def places(text: str, wants_object: bool = False) -> Iterator[Stated]:
 
 
 def _bare(text: str) -> list[str]:
-    """Return a text without code marks and bold type, and the same text without its final mark."""
-    bare = text.strip()
-    for mark in ("```", "**", "`", "$"):
-        if len(bare) > 2 * len(mark) and bare.startswith(mark) and bare.endswith(mark):
-            bare = bare[len(mark) : -len(mark)].strip()
-    shorter = bare[:-1].rstrip() if bare[-1:] in tuple(_FINAL) and len(bare) > 1 else bare
-    if len(shorter) > 2 and shorter[0] == shorter[-1] == "`":
-        shorter = shorter[1:-1].strip()
+    """Return a text without code marks, bold type and quotation marks, and the same text without its final mark."""
+    bare = _unwrapped(text.strip())
+    shorter = _unwrapped(bare[:-1].rstrip()) if bare.endswith(_FINAL) and len(bare) > 1 else bare
     equation = _EQUATION.fullmatch(shorter)
     ends_sentence = bare[-1:] == "." and bare[-2:-1].isdigit()  # "7." is 7 at the end of a sentence, not a float
     texts = [*([] if ends_sentence else [bare]), shorter, *([equation[1]] if equation else [])]
     return list(dict.fromkeys(texts))
+
+
+def _unwrapped(text: str) -> str:
+    for start, end in _AROUND:
+        if len(text) > len(start) + len(end) and text.startswith(start) and text.endswith(end):
+            text = text[len(start) : -len(end)].strip()
+    return text
 
 
 def _ends(text: str) -> Iterator[str]:

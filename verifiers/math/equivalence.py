@@ -6,6 +6,7 @@ whether a unit is required.
 
 from __future__ import annotations
 
+import re
 from itertools import islice, product
 
 from bestofn.verifiers.math.arithmetic import Intractable
@@ -24,16 +25,34 @@ from bestofn.verifiers.math.rules.terms import Equal, Match, Rule, Same, Terms, 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one is a ``Text`` node, otherwise return None.
 
-    Case and punctuation are ignored. Other differences are ``Unclear``, because words are not interpreted.
+    Case and the punctuation of sentences are ignored. Other differences are ``Unclear``, because words are not
+    interpreted.
     """
     if isinstance(reference, Text) and isinstance(candidate, Text):
-        return Equal("text") if _folded(reference.text) == _folded(candidate.text) else Unclear("text")
+        return Equal("text") if same_words(reference.text, candidate.text) else Unclear("text")
     if isinstance(reference, Text) or isinstance(candidate, Text):
         return Unclear("text against a value")
     return None
 
 
-def _folded(text: str) -> str:
+def same_words(reference: str, candidate: str) -> bool:
+    """Return whether two texts have the same words and the same marks that may decide, such as the plus of ``A+``."""
+    words = folded(reference)
+    return bool(words) and words == folded(candidate) and marks(reference) == marks(candidate)
+
+
+_PUNCTUATION = re.compile(
+    r"\\(?:text|mathrm|mbox|textbf|mathbf|textit|textrm|emph)\b|(?<=\w)-(?=\w)|[\w\s.,;:!?'\"“”‘’(){}$\\`~]"
+)
+
+
+def marks(text: str) -> str:
+    """Return the characters of a text that are no words, no LaTeX and no punctuation of sentences."""
+    return _PUNCTUATION.sub("", text)
+
+
+def folded(text: str) -> str:
+    """Return the words of a text without case and punctuation."""
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from bestofn.verifiers.math import words
-from bestofn.verifiers.math.equivalence import compare
+from bestofn.verifiers.math.equivalence import compare, marks, same_words
 from bestofn.verifiers.math.nodes import COLLECTIONS, Apply, Node, Symbol, Text, head
 from bestofn.verifiers.math.normalisation import european, normal
 from bestofn.verifiers.math.reading import read
@@ -171,13 +171,14 @@ def _short_text(gold: Text, given: Text, terms: Terms) -> Reading | None:
         return Equal("both say the same"), given
     if not wanted or not phrase:
         return None
-    if wanted == phrase:
+    if same_words(gold.text, given.text):
         return Equal("text"), given
     if {wanted, phrase} <= offered(terms.problem):
         return Different("another of the offered words", Form("choice", wanted), Form("choice", phrase)), given
     if _NEGATION.search(phrase) and not _NEGATION.search(wanted):
         return None
-    if len(wanted.split()) <= 4 and (phrase.startswith(wanted + " ") or phrase.endswith(" " + wanted)):
+    same_marks = marks(gold.text) == marks(given.text)
+    if same_marks and len(wanted.split()) <= 4 and (phrase.startswith(wanted + " ") or phrase.endswith(" " + wanted)):
         return Equal("text within a sentence"), given
     return None
 

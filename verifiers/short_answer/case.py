@@ -1,9 +1,11 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """The data of one comparison: the argument of every rule."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
 
 from bestofn.builders.records import Outcome
 from bestofn.verifiers.short_answer.questions import Question
@@ -13,7 +15,10 @@ from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, tokens
 
 # Finds the places where an answer mentions an accepted answer.
 
-MOST_EXTRA = 4  # other words between the words of a reference that are in another order
+LINKS = frozenset("of in on at the and or is was are were be its their his her for with this that these those".split())
+"""Words between the words of a reference that may be missing, or be others."""
+MOST_GAP = 24  # characters between two words of a reference
+MOST_SHARED = 5  # words of a list of names that share a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +57,41 @@ def mentions(text: Text, spelling: Sequence[str]) -> list[Mention]:
     ]
 
 
-def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
-    """Return the places where all content words of ``spelling`` are close together, in any order.
+def in_order(text: Text, spelling: Sequence[str]) -> list[Mention]:
+    """Return the places where the content words of ``spelling`` follow each other, with only small words between them.
 
-    If ``spelling`` contains only numbers, the result is [], because the order of numbers counts: 2-3 is not 3-2.
+    Small words are articles and words such as ``of`` and ``is`` (``LINKS``). Words such as ``by``, ``from`` and ``to``
+    are content, because they may decide who does what.
     """
-    wanted = dict.fromkeys(form for form in spelling if form not in FUNCTION_WORDS)
-    if all(form.isdigit() for form in wanted):
+    wanted = [form for form in spelling if form not in LINKS]
+    if len(wanted) < 2:
         return []
-    if len(wanted) < 2 or not all(form in text.index for form in wanted):
+    content = [token for token in text.tokens if token.form not in LINKS]
+    return [
+        Mention(content[at].start, content[at + len(wanted) - 1].end, exact=False)
+        for at in range(len(content) - len(wanted) + 1)
+        if all(content[at + i].form == form for i, form in enumerate(wanted))
+        and all(part.end >= other.start - MOST_GAP for part, other in pairwise(content[at : at + len(wanted)]))
+    ]
+
+
+def in_any_order(text: Text, spelling: Sequence[str], is_name: bool) -> list[Mention]:
+    """Return the places that state the items of a list such as ``Spain and France`` in any order.
+
+    ``is_name``: the reference is a name. Its items may then share a word: ``David and Victoria Beckham``.
+    """
+    if not {"and", "or"} & set(spelling) or any(character.isdigit() for form in spelling for character in form):
         return []
-    rarest = min(wanted, key=lambda form: len(text.index[form]))
-    reach = len(spelling) + MOST_EXTRA
+    joined = [tuple(group) for key, group in groupby(spelling, key=lambda form: form in ("and", "or")) if not key]
+    shared = is_name and len(spelling) <= MOST_SHARED
+    size = len(spelling)
     found = []
-    for at in text.index[rarest]:
-        low, high = max(0, at - reach), min(len(text.tokens), at + reach)
-        near = [i for i in range(low, high) if text.tokens[i].form in wanted]
-        span = _shortest(text, near, wanted, at)
-        if span is not None and span[1] - span[0] < reach:
-            found.append(Mention(text.tokens[span[0]].start, text.tokens[span[1]].end, exact=False))
+    for at in range(len(text.tokens) - size + 1):
+        part = [token.form for token in text.tokens[at : at + size]]
+        items = [tuple(group) for key, group in groupby(part, key=lambda form: form in ("and", "or")) if not key]
+        if sorted(items) == sorted(joined) or (shared and len(items) > 1 and sorted(part) == sorted(spelling)):
+            found.append(Mention(text.tokens[at].start, text.tokens[at + size - 1].end, exact=False))
     return found
-
-
-def _shortest(text: Text, near: list[int], wanted: Collection[str], at: int) -> tuple[int, int] | None:
-    """Return the first and the last position of the ``wanted`` words, or None if ``near`` lacks one of them.
-
-    ``near`` are the positions to search. If a word occurs several times, only its occurrence closest to ``at`` counts.
-    """
-    closest = {}
-    for i in sorted(near, key=lambda i: abs(i - at), reverse=True):
-        closest[text.tokens[i].form] = i
-    return (min(closest.values()), max(closest.values())) if len(closest) == len(wanted) else None
 
 
 BARE = 4  # maximum number of words in an answer that does not repeat the question
@@ -91,12 +100,16 @@ SHORT = 6  # maximum number of new words in an answer that contains nothing else
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The two sides of a comparison: the accepted answers, and the text that answers the question."""
+    """The two sides of a comparison: the accepted answers, and the text that answers the question.
+
+    ``written`` is the text before ``plain``, with all its characters.
+    """
 
     references: tuple[Reference, ...]
     question: Question
     text: Text
     sentences: Sentences
+    written: str = ""
 
     @property
     def new_words(self) -> list[Token]:
@@ -128,8 +141,8 @@ class Case:
         return self.sentences.status(mention.start, mention.end) == "asserted"
 
 
-def case_of(references: Sequence[Reference], asked: Question, written: str) -> Case:
-    """Return the case of an answer. ``written`` is the output of ``plain``.
+def case_of(references: Sequence[Reference], asked: Question, written: str, answer: str = "") -> Case:
+    """Return the case of an answer. ``written`` is the output of ``plain`` for ``answer``.
 
     In a short answer, no word is ignored as a repetition of the question: "Ann" may answer "Ann or Bob?". In a longer
     answer, words of the question are ignored.
@@ -137,7 +150,7 @@ def case_of(references: Sequence[Reference], asked: Question, written: str) -> C
     words = tokens(written)
     if len(words) <= BARE:
         asked = replace(asked, words=frozenset())
-    return Case(tuple(references), asked, Text.of(written, words), Sentences(written, asked.words))
+    return Case(tuple(references), asked, Text.of(written, words), Sentences(written, asked.words), answer)
 
 
 @dataclass(frozen=True, slots=True)

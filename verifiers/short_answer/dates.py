@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from bestofn.verifiers.short_answer.tokens import has_deciding_mark
 
 Relation = Literal["same", "finer", "coarser", "overlaps", "differs"]
 
@@ -24,6 +26,7 @@ MOST_TEXT = 4_000  # characters in which dates are searched
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        r"\b(?P<first_decade>[12]\d{2}0)'?s\s*(?:-|to|until|till|through|and)\s*(?:the\s+)?(?P<last_decade>[12]\d{2}0)'?s\b",
         rf"(?<![\w.]){_DAY.format('day')}\s*(?:of\s+)?{_MONTH.format('month')}(?:,?\s*(?:of\s+)?{_YEAR.format('year')})?",
         rf"\b{_MONTH.format('month')}\s*{_DAY.format('day')}(?!\d|:\d)(?:,?\s*{_YEAR.format('year')})?",
         rf"\b{_MONTH.format('month')},?\s*(?:of\s+)?{_YEAR.format('year')}",
@@ -50,7 +53,7 @@ class Date:
     """A date or a period: its ``first`` and ``last`` day. ``start`` and ``end`` are its position in the text.
 
     A day is a number: every month has 31 days and every year 372. A date without a year has ``year=False``; its days
-    are counted from the beginning of a year.
+    are counted from the beginning of a year. ``stated_range``: the text states where the period begins and ends.
     """
 
     first: int
@@ -58,6 +61,7 @@ class Date:
     start: int
     end: int
     year: bool = True
+    stated_range: bool = False
 
 
 def dates(text: str) -> list[Date]:
@@ -78,7 +82,7 @@ def only_date(text: str) -> Date | None:
     if len(found) != 1:
         return None
     rest = text[: found[0].start] + " " + text[found[0].end :]
-    return found[0] if _WHOLE.fullmatch(rest) else None
+    return found[0] if _WHOLE.fullmatch(rest) and not has_deciding_mark(rest) else None
 
 
 def has_doubtful_year(text: str) -> bool:
@@ -88,6 +92,8 @@ def has_doubtful_year(text: str) -> bool:
 
 def _date(match: re.Match[str]) -> Date | None:
     groups = match.groupdict()
+    if "first_decade" in groups:
+        return _range(match, groups["first_decade"], str(int(groups["last_decade"]) + 9))
     if "century" in groups:
         return _century(match, int(groups["century"]), bool(groups["era"]))
     if "decade" in groups:
@@ -131,16 +137,22 @@ def _century(match: re.Match[str], number: int, before_christ: bool) -> Date:
 
 def _range(match: re.Match[str], first: str, last: str) -> Date | None:
     last = last if len(last) == 4 else first[:2] + last
-    return _years(match, int(first), int(last)) if int(first) < int(last) else None
+    if int(first) >= int(last):
+        return None
+    return replace(_years(match, int(first), int(last)), stated_range=True)
 
 
 def relation(reference: Date, answer: Date) -> Relation:
-    """Return how the date of an answer relates to the reference. ``finer``: the answer is a part of the reference."""
+    """Return how the date of an answer relates to the reference. ``finer``: the answer is a part of the reference.
+
+    A part of a range such as 1914-1918 is not finer: both its ends count.
+    """
     a, b = (reference, answer) if reference.year == answer.year else (_in_year(reference), _in_year(answer))
     if (a.first, a.last) == (b.first, b.last):
         return "same" if reference.year == answer.year else ("finer" if answer.year else "coarser")
     if a.first <= b.first and b.last <= a.last:
-        return "finer" if reference.year <= answer.year else "overlaps"
+        is_finer = reference.year <= answer.year and not reference.stated_range
+        return "finer" if is_finer else "overlaps"
     if b.first <= a.first and a.last <= b.last:
         return "coarser"
     return "overlaps" if a.first <= b.last and b.first <= a.last else "differs"

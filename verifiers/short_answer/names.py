@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,6 @@ _NO_NAMES = frozenset(
     "march april may june july august september october november december monday tuesday wednesday thursday friday "
     "saturday sunday not such then here today now my your we you ai let sure".split()
 )
-_OF_PEOPLES = ("ch", "sh", "ese", "ian", "ean", "an", "ss", "ek", "i")
 MOST_NAMES = 40
 
 
@@ -76,54 +75,6 @@ def _agrees(first: str, second: str) -> bool:
     return first == second or (min(len(first), len(second)) == 1 and first[0] == second[0])
 
 
-def related(word: str, others: Collection[str]) -> bool:
-    """Return whether a word may be another form of one of ``others``, for example ``emperor`` of ``emperors``."""
-    return any(_similar(word, other) for other in others)
-
-
-def _similar(first: str, second: str) -> bool:
-    if first == second:
-        return True
-    shorter, longer = sorted((first, second), key=len)
-    if len(shorter) < 3 or shorter.isdigit() or longer.isdigit():
-        return False
-    if longer.startswith(shorter) or (len(shorter) >= 4 and shorter in longer):
-        return True
-    if len(shorter) >= 4 and longer[:4] == shorter[:4]:
-        return True
-    return len(shorter) >= 5 and _common_pairs(shorter, longer) >= 0.6
-
-
-def _common_pairs(first: str, second: str) -> float:
-    """Return the Dice coefficient of two words: the share of common pairs of neighbouring letters."""
-    ours = {first[i : i + 2] for i in range(len(first) - 1)}
-    theirs = {second[i : i + 2] for i in range(len(second) - 1)}
-    return 2 * len(ours & theirs) / (len(ours) + len(theirs))
-
-
-def is_abbreviation(word: str, other: str) -> bool:
-    """Return whether ``word`` is in capitals and may be an abbreviation of ``other``: ``TB`` of ``tuberculosis``.
-
-    The letters of ``word`` must occur in ``other`` in the same order, and both must begin with the same letter.
-    """
-    if not word.isupper() or not 2 <= len(word) <= 5 or not other.startswith(word[0].lower()):
-        return False
-    letters = iter(other)
-    return all(letter in letters for letter in word.lower())
-
-
-def may_be_code_or_adjective(word: str, other: str) -> bool:
-    """Return whether a word may be a code (``JPY`` for ``japanese``) or an adjective (``French`` for ``france``)."""
-    letters = word.replace(".", "")
-    code = letters.isupper() and 2 <= len(letters) <= 5 and other.startswith(letters[0].lower())
-    return code or (word[:1].isupper() and word.endswith(_OF_PEOPLES) and other.startswith(word[:2].lower()))
-
-
-def is_acronym(word: str, others: Sequence[str]) -> bool:
-    """Return whether a word consists of the initials of ``others``: ``un`` for ``united nations``."""
-    return len(word) > 1 and len(others) > 1 and word == "".join(other[0] for other in others)
-
-
 # Known things with all their usual names: Mumbai and Bombay, Mark Twain and Samuel Clemens, tungsten and wolfram.
 
 TABLE = Path(__file__).with_name("known_names.txt")
@@ -139,11 +90,6 @@ def known_names() -> dict[Name, tuple[Name, ...]]:
     lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     things = [tuple(map(forms, names.split(" = "))) for line in lines for names in line.split("; ") if names]
     return {name: names for names in things for name in names}
-
-
-def is_known(reference: Reference) -> bool:
-    """Return whether the table of known names contains ``reference``."""
-    return any(spelling in known_names() for spelling in reference.spellings)
 
 
 def with_other_names(references: Sequence[Reference], asked: Question) -> list[Reference]:

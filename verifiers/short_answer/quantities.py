@@ -9,7 +9,16 @@ from functools import lru_cache
 from typing import Literal
 
 from bestofn.verifiers.math import units
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, form_of, plain, tokens
+from bestofn.verifiers.short_answer.tokens import (
+    CJK,
+    CURRENCY,
+    FUNCTION_WORDS,
+    SIGN,
+    form_of,
+    has_deciding_mark,
+    plain,
+    tokens,
+)
 
 Relation = Literal["same", "differs", "unknown"]
 MOST_TEXT = 2_000
@@ -18,7 +27,8 @@ TWO_DIGITS = 0.01  # relative; the largest difference of a value that is rounded
 SMALL = 1_000  # smaller whole numbers are counts and must be equal
 _SCALES = {"thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(
-    r"(?P<currency>[$£€¥₹]|\b(?:US|A|C)\$)?\s?(?<![\w.,])(?P<number>-?\d+(?:,\d{3})*(?:\.\d+)?)(?![\d]|\.\d)"
+    rf"(?P<sign>{SIGN})?(?P<currency>{CURRENCY})?\s?(?:(?<![\w.,])|(?<=[{CJK}])|(?<=[-+][$£€¥₹])|(?<=\b(?:UTC|GMT)[-+]))"
+    r"(?P<number>-?\d+(?:,\d{3})*(?:\.\d+)?)(?![\d]|\.\d)"
     r"(?:[\s-]?(?P<scale>thousand|million|billion|trillion|[mk](?=\W|$)|bn|mn)\b)?"
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<unit>\s?(?:%|°\s?[CF]?|[^\W\d_]+(?:\s?/\s?[^\W\d_]+)?(?:\^?[23²³])?))?"
@@ -46,7 +56,7 @@ class Quantity:
     """A number and its unit, which is the word after it.
 
     ``unit``: the normal form of that word, "%", a currency sign, or "" without a unit. ``unit_text``: the word as it is
-    written.
+    written. ``digits``: the number as it is written; "" if it is written in words.
     """
 
     value: float
@@ -55,6 +65,7 @@ class Quantity:
     start: int
     end: int
     ordinal: bool = False
+    digits: str = ""
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -84,7 +95,7 @@ def only_quantity(text: str) -> Quantity | None:
     if len(found) != 1:
         return None
     rest = text[: found[0].start] + " " + text[found[0].end :]
-    return found[0] if _LOOSE.fullmatch(rest) else None
+    return found[0] if _LOOSE.fullmatch(rest) and not has_deciding_mark(rest) else None
 
 
 def _quantity(match: re.Match[str]) -> Quantity:
@@ -92,7 +103,7 @@ def _quantity(match: re.Match[str]) -> Quantity:
     written = (match["unit"] or "").strip()
     if scale in ("m", "k") and not match["currency"]:  # 1.8 m is a length, £50m is a sum of money
         scale, written = "", match["scale"]
-    value = float(match["number"].replace(",", "")) * _SCALES.get(scale, 1)
+    value = float(match["number"].replace(",", "")) * _SCALES.get(scale, 1) * (-1 if match["sign"] == "-" else 1)
     unit, end = written, match.end()
     if match["currency"]:
         unit = match["currency"].strip()[-1]
@@ -101,8 +112,8 @@ def _quantity(match: re.Match[str]) -> Quantity:
         if unit in FUNCTION_WORDS:
             unit, written, end = "", "", match.start("unit")
     unit = _MONEY_WORDS.get(unit, unit)
-    start = match.start("currency" if match["currency"] else "number")
-    return Quantity(value, unit, written, start, end, bool(match["ordinal"]))
+    start = match.start("sign" if match["sign"] else "currency" if match["currency"] else "number")
+    return Quantity(value, unit, written, start, end, bool(match["ordinal"]), match["number"])
 
 
 def relation(reference: Quantity, answer: Quantity) -> Relation:

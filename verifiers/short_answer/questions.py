@@ -37,15 +37,30 @@ _PLURAL = r"(?!(?:times|is|was|has|does|this|minus|plus|years|months|days)\b)\w*
 _SEVERAL = re.compile(
     rf"\b(?:what|which|who|list|give)(?:'s| are| were)?(?: the| all)* {_COUNT} (?:\w+ )?{_PLURAL}"
     rf"|^\W*(?:name|list|give)(?: the| all)* {_COUNT} (?:\w+ )?{_PLURAL}"
-    rf"|\b(?:who|what|which) (?:are|were) (?:the |all )*(?:\w+ ){{0,2}}?{_PLURAL}|^\W*(?:name|list) (?:all|some) ",
+    rf"|\b(?:who|what|which) (?:are|were) (?:the |all )*(?:\w+ ){{0,2}}?{_PLURAL}|^\W*(?:name|list) (?:all |some |the )"
+    rf"(?:\w+ )?{_PLURAL}",
     re.I,
 )
 _AMOUNTS = frozenset(["half", "twice", "double", "triple", "dozen", "percent", "times"])
 _ORDERED = re.compile(
-    r"\bin (?:the )?(?:\w+ )?order\b(?! to\b)|\bwhat order\b|\b(?:ascending|descending|chronological\w*|alphabetical\w*"
-    r"|rank\w* (?:by|from)|from (?:first|smallest|largest|lowest|highest|oldest|youngest|shortest|longest))\b",
+    r"\bin (?:the )?(?:\w+ )?order\b(?! to\b)|\b(?:what|which) order\b"
+    r"|\b(?:sort|ascending|descending|chronological\w*|alphabetical\w*|rank\w* (?:by|from)"
+    r"|from (?:first|smallest|largest|lowest|highest|oldest|youngest|shortest|longest))\b",
     re.I,
 )
+_RELATIVE = re.compile(
+    r"\b(?:latest|last|current\w*|now|today|this (?:year|season|month|week)|next|(?:most )?recent\w*|newest|so far"
+    r"|to date|upcoming|letzte\w*|aktuell\w*|derzeit\w*|heute|nächste\w*|dernier\w*|actuel\w*|aujourd'hui|prochain\w*"
+    r"|últim[oa]s?|actual\w*|hoy|próxim[oa]s?|atual\w*|hoje|agora|последн\w+|текущ\w+|сейчас|сегодня|нынешн\w+)\b"
+    r"|最新|最近|目前|现在|現在|当前|今年|去年|上一",
+    re.I,
+)
+_EXPLAINS = re.compile(
+    r"\b(?:why|explain|reasoning|how (?:do|does|did|can|could|would|will|is|are|was|were)|describe|warum|wieso|erkläre"
+    r"|pourquoi|expliquez?|por qué|explica|por que|explique|почему|объясни\w*)\b|为什么|为何|解释|なぜ",
+    re.I,
+)
+_NAMES = re.compile(r"\b[A-Z]\w+, (?:[A-Z]\w+, )*(?:and |or )?[A-Z]\w+\b|\b[A-Z]\w+ (?:and|or) [A-Z]\w+\b|\"[A-Z]\w+\"")
 _ANY_ORDER = re.compile(r"\b(?:any|no (?:particular|specific)) order\b", re.I)
 
 
@@ -56,7 +71,8 @@ class Question:
     ``words``: the normal forms of the question's words. ``several``: how many things the question asks for; 2 if it
     asks for several things without a number. ``ordered``: whether the order of these things counts. ``options``: the
     words before and after "or" ("a fish or a mammal"), or (). ``has_number``: whether the question contains a number
-    other than 1.
+    other than 1. ``relative``: whether the answer depends on the day of the question ("the latest"). ``open``: whether
+    the question asks for an explanation. ``listed``: the names in a list ("Ann, Bob and Eve") or in quotation marks.
     """
 
     kind: Kind
@@ -65,6 +81,9 @@ class Question:
     ordered: bool
     options: tuple[str, ...] = ()
     has_number: bool = False
+    relative: bool = False
+    open: bool = False
+    listed: frozenset[str] = frozenset()
 
     def new(self, form: str) -> bool:
         """Return whether ``form``, a word of an answer, is neither in the question nor a function word."""
@@ -79,7 +98,11 @@ def question(text: str) -> Question:
     found = tokens(text)
     words = [token.form for token in found]
     numbers = any(_is_number(token) for token in found)
-    return Question(_kind(text), frozenset(words), _several(text), ordered, _options(words), numbers)
+    relative, explains = bool(_RELATIVE.search(text)), bool(_EXPLAINS.search(text))
+    listed = frozenset(token.form for names in _NAMES.findall(text) for token in tokens(names))
+    return Question(
+        _kind(text), frozenset(words), _several(text), ordered, _options(words), numbers, relative, explains, listed
+    )
 
 
 def _is_number(token: Token) -> bool:

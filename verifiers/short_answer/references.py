@@ -27,12 +27,19 @@ _LEADING = frozenset(
 _ONE = re.compile(r"an?\s", re.IGNORECASE)
 _REMARK = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _CLAUSE = re.compile(r",\s+(?:who|which|that|where|when)\b.*|\s+\(.*", re.DOTALL)
+_CODE = re.compile(
+    r"(?:^|[\s`])--?[A-Za-z]|^`?[./~][\w/]|[A-Za-z0-9]_[A-Za-z0-9]|\w\.[a-z]{2,4}\b(?!\.)|\w\(\)|://|\w@\w"
+    r"|[A-Za-z\])][*?+](?:$|[\[(\\])|\\[dwsbDWSB](?![A-Za-z])|^\^|\[\^"
+)
 _PARTICLES = frozenset("de la le du van von der den of the and bin al el da di y dos ibn".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One accepted answer. ``spellings`` are the ways to write it, each as a sequence of normal forms."""
+    """One accepted answer. ``spellings`` are the ways to write it, each as a sequence of normal forms.
+
+    ``is_code``: it is a command, a file name, an address or an identifier, so that every character counts.
+    """
 
     text: str
     kind: Kind
@@ -41,6 +48,7 @@ class Reference:
     quantity: Quantity | None = None
     formula: str | None = None
     truth: bool | None = None
+    is_code: bool = False
 
     @property
     def content(self) -> frozenset[str]:
@@ -53,6 +61,8 @@ def interpret(text: str) -> Reference:
     """Return the reference with its kind and its spellings."""
     written = plain(text).strip().strip('"').strip()
     spellings = _spellings(written)
+    if _CODE.search(text):
+        return Reference(text.strip("` \n"), "phrase", spellings, is_code=True)
     truth = TRUTH_WORDS.get(written.strip(".! ").lower())
     if truth is not None:
         return Reference(text, "truth", spellings, truth=truth)
@@ -85,7 +95,7 @@ def _is_name(text: str) -> bool:
 def _spellings(written: str) -> tuple[tuple[str, ...], ...]:
     texts = [written, _REMARK.sub(" ", written), _CLAUSE.sub("", written)]
     parts = written.split(",")
-    if len(parts) == 2 and all(0 < len(part.split()) <= 3 for part in parts):
+    if len(parts) == 2 and all(0 < len(part.split()) <= 3 and not any(map(str.isdigit, part)) for part in parts):
         texts.append(f"{parts[1]} {parts[0]}")
     found = [_core(tokens(text)) for text in texts]
     found += [tuple(without_titles(forms)) for forms in found]

@@ -7,21 +7,22 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from bestofn.verifiers.short_answer import dates
-from bestofn.verifiers.short_answer.case import BARE, SHORT, Case, Finding, Mention, Text, mentions, scattered
-from bestofn.verifiers.short_answer.formulas import formula
-from bestofn.verifiers.short_answer.names import (
-    is_abbreviation,
-    is_acronym,
-    is_known,
-    may_be_code_or_adjective,
-    names,
-    related,
-    same_person,
+from bestofn.builders.records import Outcome
+from bestofn.verifiers.short_answer.case import (
+    BARE,
+    SHORT,
+    Case,
+    Finding,
+    Mention,
+    Text,
+    in_any_order,
+    in_order,
+    mentions,
 )
+from bestofn.verifiers.short_answer.names import names, same_person
 from bestofn.verifiers.short_answer.references import ADDITIONS, Reference, without_titles
 from bestofn.verifiers.short_answer.sentences import introduces
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, forms, plain
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, forms, plain
 
 # Small closed classes of words, such as colors. Two different words of one class are different answers.
 
@@ -68,8 +69,8 @@ def items(text: str) -> list[tuple[str, ...]]:
 
 DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
 """Words that turn a name into another name: ``South Korea`` is not ``Korea``."""
+_SCORE = re.compile(r"\d\s*[-–:]\s*\d")  # in a list of scores, the order counts
 _LABEL = re.compile(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
-_SYMBOL = re.compile(r"[A-Z][a-z]?")
 _CLAUSE = re.compile(
     r";|,?\s\b(?:but|while|whereas|though|although|however)\b|,\s(?=it\b|he\b|she\b|they\b)"
     r"|,?\s(?:and|then|before|after)\s(?=(?:(?:then|later|soon|\w+ly)\s)?(?:\w+(?:ed|ing)"
@@ -82,11 +83,12 @@ _NEXT_TO = re.compile(
     re.IGNORECASE,
 )
 GUESSES = 12  # maximum number of words in an answer that may be a list of guesses
-MANY = 4  # so many accepted answers usually include all common names of the answer
+_GOES_ON = re.compile(r"[+*<>@\\/♭♯]|\.\d|-(?!\w)|\s--?[A-Za-z]")
+_BEGINS_BEFORE = re.compile(r"(?:[@\\*+<>/]|(?:^|\s)[.~]|\d\.)$")
 
 
 def equal(case: Case) -> Finding | None:
-    """Return a pass if the whole answer is an accepted answer in normal form."""
+    """Return a pass if the whole answer is an accepted answer in normal form. All characters of code count."""
     if case.text.text.rstrip(" \n\"'").endswith("?"):
         return None
     given = [token.form for token in case.text.tokens]
@@ -94,6 +96,8 @@ def equal(case: Case) -> Finding | None:
     while len(given) > 1 and given[0] in FUNCTION_WORDS:
         given.pop(0)
     for reference in case.references:
+        if reference.is_code and case.written.strip("` \n").rstrip(".") != reference.text.rstrip("."):
+            continue
         if any(list(spelling) in (given, bare) for spelling in reference.spellings):
             if _lacks_parts(case, [Mention(0, len(case.text.text))]):
                 return Finding("abstain", "the question asks for several things, and the answer has only some")
@@ -102,7 +106,10 @@ def equal(case: Case) -> Finding | None:
 
 
 def option(case: Case) -> Finding | None:
-    """Compare the answer with the options of a question such as "Is a whale a fish or a mammal?"."""
+    """Compare the answer with the options of a question such as "Is a whale a fish or a mammal?".
+
+    If a reference says more than the option ("Disagree. Water evaporates at any temperature."), no answer passes here.
+    """
     content = {form for reference in case.references for form in reference.content}
     right = [option for option in case.question.options if option in content]
     if len(right) != 1:
@@ -110,8 +117,11 @@ def option(case: Case) -> Finding | None:
     given = [option for option in case.question.options if option in case.text.index]
     if len(given) != 1 or not all(case.asserts(mention) for mention in mentions(case.text, given)):
         return Finding("abstain", "not exactly one option is asserted")
-    same = given == right
-    return Finding("pass" if same else "fail", "same option" if same else "another option", given[0], right[0])
+    if given != right:
+        return Finding("fail", "another option", given[0], right[0])
+    if all(len(reference.content) > 2 for reference in case.references):
+        return None
+    return Finding("pass", "same option", given[0], right[0])
 
 
 def mentioned(case: Case) -> Finding | None:
@@ -120,11 +130,18 @@ def mentioned(case: Case) -> Finding | None:
     doubtful = False
     for reference in case.references:
         for spelling in reference.spellings:
-            found = mentions(case.text, spelling) or scattered(case.text, spelling)
+            found = mentions(case.text, spelling)
+            if not found and not case.question.open:
+                is_name = reference.kind == "name"
+                found = in_order(case.text, spelling) or in_any_order(case.text, spelling, is_name)
             doubtful = doubtful or bool(found)
             new = any(case.question.new(form) for form in spelling)  # otherwise the words only repeat the question
             if new and reference.kind not in ("date", "number", "formula"):
                 found = [one for one in found if not (_is_longer_name(case, one) or _is_pronoun(case, one))]
+                if reference.is_code:
+                    found = found if _is_code(case, reference) else []
+                else:
+                    found = [one for one in found if not _goes_on(case, one)]
                 asserted += [(mention, reference) for mention in found if case.asserts(mention)]
     if not asserted:
         return Finding("abstain", "the reference is mentioned but not asserted") if doubtful else None
@@ -145,6 +162,17 @@ def _is_longer_name(case: Case, mention: Mention) -> bool:
         return left
     person = case.question.kind == "person" and " " in case.words(mention.start, mention.end)
     return after[0].form.isdigit() or (person and after[0].form not in ADDITIONS and case.question.new(after[0].form))
+
+
+def _goes_on(case: Case, mention: Mention) -> bool:
+    """Return whether a mark that may decide touches the mention: ``4.0`` in ``4.0.1``, ``ls`` in ``ls -a``."""
+    before, after = case.text.text[: mention.start], case.text.text[mention.end :]
+    return _GOES_ON.match(after) is not None or _BEGINS_BEFORE.search(before[-3:]) is not None
+
+
+def _is_code(case: Case, reference: Reference) -> bool:
+    """Return whether the answer contains a command or a file name with all its characters, between blanks or quotes."""
+    return re.search(rf"(?:^|[\s`\"'(]){re.escape(reference.text)}(?:$|[\s`\"'),.;:!?])", case.written) is not None
 
 
 def _is_pronoun(case: Case, mention: Mention) -> bool:
@@ -173,7 +201,7 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
         return Finding("abstain", "another clause states another name", words)
     if _is_aside(case, mention) or _follows_another(case, mention, others):
         return Finding("abstain", "the reference is mentioned, but it is not clear whether it is the answer", words)
-    method = "stated in the answer" if mention.exact else "same words in another order"
+    method = "stated in the answer" if mention.exact else "stated with other small words"
     return Finding("pass", method, words, reference.text)
 
 
@@ -290,7 +318,7 @@ def person(case: Case) -> Finding | None:
     if case.question.kind != "person":
         return None
     found = names(case.text.text, case.text.tokens, case.question)
-    for reference in case.references:
+    for reference in [reference for reference in case.references if reference.kind == "name"]:
         for spelling in reference.spellings:
             for name in found:
                 if case.sentences.status(name[0].start, name[-1].end) != "asserted":
@@ -302,121 +330,18 @@ def person(case: Case) -> Finding | None:
 
 
 def another_of_class(case: Case) -> Finding | None:
-    """Return a fail if answer and reference are different words of one class, such as colors."""
+    """Return a fail if answer and reference are different words of one class, such as colors.
+
+    The names in a list of the question ("Ann, Bob and Eve run") are a class, too.
+    """
     wanted = {form for reference in case.references for form in reference.content}
-    classes = [words for words in CLASSES if words & wanted]
+    classes = [words for words in (*CLASSES, case.question.listed) if words & wanted]
     if len(classes) != 1 or len(case.text.tokens) > SHORT or any(len(r.content) > 1 for r in case.references):
         return None
     given = [token for token in case.text.tokens if token.form in classes[0]]
     if len(given) != 1 or given[0].form in wanted or not case.asserts(Mention(given[0].start, given[0].end)):
         return None
     return Finding("fail", "another of the same kind", given[0].word, case.references[0].text)
-
-
-def another_numeral(case: Case) -> Finding | None:
-    """Return a fail if the answer is a reference with another number: ``Charles II`` for ``Charles III``."""
-    if any(reference.kind not in ("name", "phrase") for reference in case.references) or not case.fills_in:
-        return None
-    given = [token.form for token in case.text.tokens]
-    for reference in case.references:
-        for spelling in reference.spellings:
-            places = [at for at, form in enumerate(spelling) if form.isdigit()]
-            if len(places) != 1 or len(spelling) < 2 or reference.text.strip()[:1].isdigit():
-                continue
-            other = _number_in_place(given, spelling, places[0])
-            if other and other != spelling[places[0]]:
-                return Finding("fail", "another number in the name", other, reference.text)
-    return None
-
-
-def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) -> str:
-    """Return the number that ``given`` has at ``place`` of ``spelling``, if all other words agree; otherwise ""."""
-    for at in range(len(given) - len(spelling) + 1):
-        part = given[at : at + len(spelling)]
-        if part[place].isdigit() and all(i == place or part[i] == form for i, form in enumerate(spelling)):
-            return part[place]
-    return ""
-
-
-def another(case: Case) -> Finding | None:
-    """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
-
-    A short text without a name fails only if a reference is a name, or if there are many references (``MANY``).
-    Otherwise it may be a paraphrase of the reference.
-    """
-    first, last = case.first()
-    sentence = [token for token in case.text.tokens if first <= token.start < last]
-    found = names(case.text.text, sentence, case.question)
-    if not case.new_words or _shares(case) or not _same_script(case) or _is_symbol(case.text.text):
-        return None
-    if _may_be_same_place(case, found):
-        return Finding("abstain", "two names that may be names of one place", case.text.text[:100])
-    kinds = {reference.kind for reference in case.references}
-    if found and "name" in kinds and kinds <= {"name", "phrase"}:
-        words = case.words(found[0][0].start, found[0][-1].end)
-        return Finding("fail", "another name", words, case.references[0].text)
-    if not found and kinds == {"name"} and case.question.kind in ("person", "place"):
-        described = len(case.text.tokens) <= SHORT  # "the French capital" may be a right description
-        return None if described else Finding("fail", "no name is given", case.text.text[:100], case.references[0].text)
-    short = case.fills_in and not dates.has_doubtful_year(case.text.text)
-    if short and ("name" in kinds or (found and kinds == {"phrase"}) or len(case.references) >= MANY):
-        return Finding("fail", "another short text", case.text.text[:100], case.references[0].text)
-    return None
-
-
-def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
-    """Return whether the answer and the reference may be two names of the same place.
-
-    This is possible if each name has only one word. It is not possible for a known thing or with many accepted answers
-    (``MANY``), because then the accepted answers contain all usual names.
-    """
-    if case.question.kind != "place" or len(case.references) >= MANY or any(map(is_known, case.references)):
-        return False
-    names_of_one_word = any(
-        reference.kind == "name" and len(spelling) == 1
-        for reference in case.references
-        for spelling in reference.spellings
-    )
-    return names_of_one_word and (len(found[0]) == 1 if found else len(case.new_words) == 1)
-
-
-def _is_symbol(text: str) -> bool:
-    """Return whether an answer is a chemical symbol or formula. It may mean the same as a name in the reference."""
-    bare = text.strip(" .\n")
-    return _SYMBOL.fullmatch(bare) is not None or (any(map(str.isdigit, bare)) and formula(bare) is not None)
-
-
-def _same_script(case: Case) -> bool:
-    """Return whether the answer and a reference are both in Latin letters or both in other letters."""
-    return any(_latin("".join(reference.content)) == _latin(case.text.text) for reference in case.references)
-
-
-def _latin(text: str) -> bool:
-    letters = [character for character in text[:500] if character.isalpha()]
-    return 2 * sum(character < "\u0250" for character in letters) >= len(letters)
-
-
-def _shares(case: Case) -> bool:
-    """Return whether a word of the answer may be another form of a word of a reference."""
-    wanted = {form for reference in case.references for form in reference.content if case.question.new(form)}
-    given = {token.form for token in case.new_words}
-    if any(form in wanted for form in given) or any(related(form, wanted) for form in given):
-        return True
-    if any(is_abbreviation(token.word, form) for token in case.new_words for form in wanted):
-        return True
-    if any(may_be_code_or_adjective(token.word, form) for token in case.new_words for form in wanted):
-        return True
-    initials = [
-        [form for form in spelling if form not in FUNCTION_WORDS]
-        for reference in case.references
-        for spelling in reference.spellings
-    ]
-    given.add("".join(token.form for token in case.new_words if len(token.form) == 1))  # "W.H.O." is three words
-    return any(is_acronym(form, spelling) for form in given for spelling in initials) or any(
-        is_acronym(form, [token.form for token in name])
-        for form in wanted
-        for name in names(case.text.text, case.text.tokens, case.question)
-    )
 
 
 # The rule for lists: a reference such as ``red, white, blue`` for a question that asks for several things.
@@ -427,35 +352,30 @@ def same_list(case: Case) -> Finding | None:
 
     The order of the items counts only if the question asks for an order.
     """
+    reference = case.references[0].text
     if case.question.several == 1 and not case.question.ordered:
         return None
-    reference = case.references[0].text
     wanted = items(reference)
+    ordered = case.question.ordered or _SCORE.search(reference) is not None
     if len(case.references) > 1 or len(wanted) < 2 or len(wanted) < case.question.several:
+        return None
+    if case.references[0].kind in ("date", "number"):
         return None
     places = [_place(case, item) for item in wanted]
     found = [place for place in places if place is not None]
     if len(found) == len(wanted):
-        return _all_found(case, found)
-    given = items(MARK.sub("", case.text.text))
-    missing: set[str] = set()
-    for item, place in zip(wanted, places, strict=True):
-        if place is None:
-            missing.update(item)
-    others = [item for item in given if item not in wanted]
-    unlike = [item for item in others if not any(related(form, missing) for form in item)]
-    if others and len(given) == len(wanted) and len(unlike) == len(others):
-        return Finding("fail", "another list", case.text.text[:200], reference)
+        return _all_found(case, found, ordered)
     return Finding("abstain", "the question asks for several things, and the answer has only some")
 
 
-def _all_found(case: Case, found: list[Mention]) -> Finding:
+def _all_found(case: Case, found: list[Mention], ordered: bool) -> Finding:
     if not all(case.asserts(place) for place in found):
         return Finding("abstain", "a part of the list is not asserted")
     sorted_places = sorted(found, key=lambda place: place.start)
     words = case.words(sorted_places[0].start, sorted_places[-1].end)
-    if case.question.ordered and found != sorted_places:
-        return Finding("fail", "another order", words, case.references[0].text)
+    if ordered and found != sorted_places:
+        outcome: Outcome = "fail" if case.question.ordered else "abstain"
+        return Finding(outcome, "another order", words, case.references[0].text)
     if len(items(case.text.text)) > 2 * len(found):
         return Finding("abstain", "the answer lists more than the reference", words)
     return Finding("pass", "same list", words, case.references[0].text)

@@ -2,7 +2,8 @@
 """Splits a text into words in a normal form, so that different spellings of one word are equal.
 
 Case, accents, punctuation, articles and plural endings do not count. Number words, ordinals and Roman numerals become
-digits. LaTeX commands, Markdown and citation marks are removed.
+digits. LaTeX commands, Markdown and citation marks are removed. What may decide stays: the minus of a number, the plus
+of a grade (``A+``), the zeros of a version (``3.10``), and symbols such as ``=`` and ``♥``.
 """
 
 from __future__ import annotations
@@ -58,18 +59,34 @@ _SAME_WORD = {
     "leaves": "leaf", "knives": "knife", "lives": "life", "wives": "wife",
 }  # fmt: skip
 _INITIALISM = re.compile(r"\b(?:[A-Z]\. ?){2,}(?=[^\w]|$|[A-Z][a-z])")
+CJK = r"\u3040-\u30ff\u3400-\u9fff"
+CURRENCY = r"[$£€¥₹]|\b(?:US|R|A|C)\$"
+SIGN = rf"(?:(?<![\w.,)\]%'\"])|(?<=[{CJK}])|(?<=\bUTC)|(?<=\bGMT))[-+](?=(?:(?:{CURRENCY})\s?)?\d)"
+"""The sign of a number. A hyphen after a word (``COVID-19``) and the dash of a range (``3-2``) are no signs."""
 _WORD = re.compile(
-    r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?P<ordinal>(?:st|nd|rd|th)\b)?"
-    r"|(?P<graded>(?<![^\W_])[^\W\d_]{1,3}[+#]+(?!\w))"
+    rf"(?P<sign>{SIGN})?(?:(?<=[-+])(?:{CURRENCY})\s?)?"
+    r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?:(?P<ordinal>(?:st|nd|rd|th)\b)|(?P<grade>[+-](?![\w+-]|\s?\d))?)"
+    r"|(?P<graded>(?<![^\W_])(?:[^\W\d_]{1,3}(?:[+#]+|[♭♯])|[A-Z]{1,2}-)(?!\w|-|\s?\d))"
     r"|(?P<character>[\u3040-\u30ff\u3400-\u9fff])"  # Chinese and Japanese have no blanks between words
     r"|(?P<word>[^\W\d_\u3040-\u30ff\u3400-\u9fff]+(?:['][^\W\d_\u3040-\u30ff\u3400-\u9fff]+)*)"
-    r"|(?P<sign>[%&])"
+    r"|(?P<word_sign>[%&])|(?P<symbol>[+=<>±×÷¬←-⇿∀-⋿☀-➿♭♯])"
 )
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
-_DOLLARS = re.compile(r"(?<!\\)\$(?=\d[\d,.]*(?:\s|[kKmMbB]\b|[,;:!?)]|$))")  # money, not a formula
+_DOLLARS = re.compile(
+    r"(?<!\\)\$(?=\d[\d,.]*(?:\s|[kKmMbB]\b|[,;:!?)]|$))|(?:(?<=\bUS)|(?<=\b[RAC]))\$(?=\s?\d)"
+)  # money, not a formula
+_MINUS = re.compile(
+    rf"\b(?<!\d )(?<!\bal )(?<!\blo )(?<!\bau )(?<!\bdu )(?:minus|negative|moins|menos|минус)\s+(?=(?:{CURRENCY})?\d)"
+    r"|(?:负|負|零下|マイナス)(?=\d)",
+    re.IGNORECASE,
+)
+_DECIDING = re.compile(r"[-+*/=<>|\\^@#{}±×÷←-⇿∀-⋿☀-➿♭♯]")
+_GRADE = re.compile(r"\b([A-F]|AB|O) (plus|minus)\b")  # a grade or a blood group in words
+_ACCOUNT = re.compile(r"^\s*\(\s*(?=[$£€]\s?\d)([^()]*)\)\s*$")  # a loss in accounts: ($120)
 _LATEX = re.compile(r"\\(?:[A-Za-z]+\s?|[,;:! ])|[{}$~]|(?<=\w)[_^](?=[\w{(+-])")
 _TEXT_SIGN = str.maketrans(
     {"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "−": "-", "*": " ", "\u00a0": " "}
+    | dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 )
 _CITATION = re.compile(
     r"\[\^?\d{1,3}\^?\]|【[^】]{0,40}】|(?<=[^\W\d_])[⁰¹²³⁴-⁹]+|(?<=[.,!?:)\"'])[⁰¹²³⁴-⁹]+|(?<=\d{4})[⁰¹²³⁴-⁹]+"
@@ -85,7 +102,13 @@ def plain(text: str) -> str:
     if "\\" in text or "$" in text or "_" in text or "^" in text:
         text = _DOLLARS.sub("\0", text) if "$" in text else text
         text = _LATEX.sub("", text.replace("\\%", "%").replace("\\&", "&").replace("\\$", "\0")).replace("\0", "$")
-    return text
+    text = _GRADE.sub(lambda match: match[1] + {"plus": "+", "minus": "-"}[match[2]], text)
+    return _ACCOUNT.sub(r"-\1", _MINUS.sub("-", text))
+
+
+def has_deciding_mark(text: str) -> bool:
+    """Return whether the text around a number or a date has a mark that may decide, such as the plus of ``18+``."""
+    return _DECIDING.search(text) is not None
 
 
 def separated(text: str) -> str:
@@ -119,8 +142,12 @@ def _token(match: re.Match[str], before: list[Token]) -> Token:
     word = match[0]
     if match["number"]:
         number = match["number"].replace(",", "")
-        form = number.rstrip("0").rstrip(".") if "." in number else number.lstrip("0") or "0"
-    elif match["sign"]:
+        number = number if "." in number else number.lstrip("0") or "0"
+        minus = "-" if match["sign"] == "-" and number.strip("0.") else ""
+        form = minus + number + (match["grade"] or "")
+    elif match["symbol"]:
+        form = word
+    elif match["word_sign"]:
         form = {"%": "percent", "&": "and"}[word]
     elif match["graded"]:
         form = word.casefold()

@@ -80,7 +80,8 @@ def date(case: Case) -> Finding | None:
         return Finding("abstain", "the dates cannot be compared") if whole and best else None
     if len(asserted) < len(given) or dates.has_doubtful_year(case.text.text):
         return Finding("abstain", "a date that is not asserted")
-    if case.question.kind == "date" or len(case.new_words) <= SHORT:
+    asks_date = case.question.kind == "date" or (case.question.kind == "other" and len(case.new_words) <= SHORT)
+    if asks_date:
         return Finding("fail", "another date", case.words(asserted[0].start, asserted[0].end), case.references[0].text)
     return None
 
@@ -125,7 +126,7 @@ def quantity(case: Case) -> Finding | None:
         for quantity in quantities.quantities(case.text.text)
         if not case.in_question(quantity.start, quantity.end) and not _in_date(case, quantity)
     ]
-    relations = [{quantities.relation(ours, theirs) for ours in wanted} for theirs in given]
+    relations = [{_relation(case, ours, theirs) for ours in wanted} for theirs in given]
     pairs = list(zip(given, relations, strict=True))
     slots = [(quantity, found) for quantity, found in pairs if _is_slot(case, quantity, given, wanted)]
     same = [quantity for quantity, found in slots if "same" in found]
@@ -137,10 +138,20 @@ def quantity(case: Case) -> Finding | None:
         return Finding("pass", "same quantity", case.words(same[0].start, same[0].end), case.references[0].text)
     if any("same" in found for _, found in pairs):
         return Finding("abstain", "the number occurs, but it is not clear whether it is the answer")
-    if others and len(wanted) == len(case.references):
+    if others and len(wanted) == len(case.references) and case.question.kind not in ("person", "place"):
         words = case.words(others[0].start, others[0].end)
         return Finding("fail", "another quantity", words, case.references[0].text)
     return None
+
+
+def _relation(case: Case, ours: quantities.Quantity, theirs: quantities.Quantity) -> quantities.Relation:
+    """Return the relation of two numbers. 3.10 and 3.1 may be two versions, unless the question asks for an amount."""
+    found = quantities.relation(ours, theirs)
+    is_amount = bool(ours.unit or theirs.unit) or case.question.kind == "number"
+    written = {number for number in (ours.digits, theirs.digits) if "." in number}
+    if found == "same" and not is_amount and written and ours.digits != theirs.digits:
+        return "unknown"
+    return found
 
 
 def _is_slot(

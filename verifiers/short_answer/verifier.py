@@ -33,7 +33,6 @@ RULES = (
     text_rules.mentioned,
     text_rules.person,
     text_rules.another_of_class,
-    text_rules.another_numeral,
 )
 """The rules, in the order in which they are applied. The first finding counts."""
 
@@ -42,7 +41,9 @@ def decide(references: Sequence[Reference], asked: Question, answer: str) -> Fin
     """Return the finding of the first rule that decides. If no rule decides, the finding is ``abstain``."""
     written = plain(answer)
     references = with_other_names(references, asked)
-    finding = _first_finding(case_of(references, asked, written), written)
+    finding = _first_finding(case_of(references, asked, written, answer), written)
+    if finding.outcome == "fail" and asked.relative:
+        return Finding("abstain", "the answer depends on the day of the question")
     if finding.outcome == "fail" and admits_ignorance(written):
         return Finding("abstain", "the answer says that it does not know")
     return finding
@@ -55,10 +56,10 @@ def _first_finding(case: Case, written: str) -> Finding:
             return finding
     parted = separated(written)
     if parted != written:
-        finding = text_rules.mentioned(case_of(case.references, case.question, parted))
+        finding = text_rules.mentioned(case_of(case.references, case.question, parted, case.written))
         if finding is not None:
             return finding
-    return text_rules.another(case) or Finding("abstain", "the answer and the reference could not be compared")
+    return Finding("abstain", "the answer and the reference could not be compared")
 
 
 MARKED = frozenset({"tagged", "structured", "boxed", "hashes", "announced", "labelled line"})
@@ -71,8 +72,9 @@ class ShortAnswerVerifier:
     ``max_length``      maximum length of an answer in characters; longer answers are not compared.
     ``max_references``  maximum number of accepted answers that are compared.
 
-    An answer passes if it asserts an accepted answer. It fails if it clearly asserts another date, number, name or
-    short text. On all other answers the verdict is ``abstain``, so a judge can decide.
+    An answer passes if it asserts an accepted answer. It fails only if the question asks for a value of a closed type
+    (a date, a number, yes or no, one of the options, a formula) and the answer asserts another one. On all other
+    answers the verdict is ``abstain``, so that a judge can decide: another name may mean the same thing.
     """
 
     name = "short_answer"

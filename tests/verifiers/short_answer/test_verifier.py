@@ -172,22 +172,16 @@ def test_an_answer_that_admits_ignorance_abstains(answer: str) -> None:
 @pytest.mark.parametrize(
     ("question", "gold", "answer"),
     [
-        (CAPITAL, "Vienna", "Graz"),
-        (CAPITAL, "Vienna", "The capital of Austria is Graz."),
-        (WRITER, MARY, "Frankenstein was written by Bram Stoker in 1897."),
-        (WRITER, MARY, "Jane Austen"),
         ("Which acid is it?", "H2SO4", r"\mathrm{HNO_3}"),
         ("What is the formula of water?", "H2O", "The formula is H2O2."),
         ("Is it a fish or a mammal?", "a mammal", "It is a fish."),
         ("Is the earth flat?", "no", "Yes, it is."),
         ("Where does the sun rise?", "east", "west"),
-        ("Who is the king?", "Charles III", "King Charles II"),
-        ("Which mission was it?", "Apollo 11", "It was Apollo 13."),
         ("Is n odd or even?", r"\text{even}", r"\boxed{\text{odd}}"),
         ("Evelyn, Briana and Debra run. Who is first?", r"\text{Evelyn}", r"So it is \boxed{\text{Briana}}."),
     ],
 )
-def test_another_answer_of_the_same_type_fails(question: str, gold: str | Sequence[str], answer: str) -> None:
+def test_another_answer_of_a_closed_type_fails(question: str, gold: str | Sequence[str], answer: str) -> None:
     assert outcome(question, gold, answer) == "fail"
 
 
@@ -202,6 +196,14 @@ def test_another_answer_of_the_same_type_fails(question: str, gold: str | Sequen
         (CAPITAL, "Vienna", "the old city on the river"),
         (WRITER, "Mary Shelley", "Maria Shelly"),  # a misspelling?
         ("When did it happen?", "after the war", "1951"),  # another kind of answer
+        (CAPITAL, "Vienna", "Graz"),  # another name may be another name of the same thing
+        (WRITER, MARY, "Frankenstein was written by Bram Stoker in 1897."),
+        (WRITER, MARY, "Jane Austen"),
+        ("Who is the king?", "Charles III", "King Charles II"),
+        ("Which mission was it?", "Apollo 11", "It was Apollo 13."),
+        ("When was the latest match?", "2022", "2018"),  # depends on the day of the question
+        ("How many seasons are there now?", "3", "There are 5 seasons."),
+        ("Where was he in 1945?", "1 Main Street", "7"),
     ],
 )
 def test_an_answer_that_is_not_understood_abstains(question: str, gold: str, answer: str) -> None:
@@ -221,7 +223,7 @@ def test_a_word_of_the_question_is_no_answer() -> None:
         ("Name the three colours in any order.", "blue, red and white", "pass"),
         ("Name the three colours.", "White, blue, red.", "pass"),
         ("Name the three colours.", "red and white", "abstain"),
-        ("Name the three colours.", "red, white and green", "fail"),
+        ("Name the three colours.", "red, white and green", "abstain"),
         ("Name the three colours from left to right, in order.", "red, white, blue", "pass"),
         ("Name the three colours from left to right, in order.", "blue, white, red", "fail"),
     ],

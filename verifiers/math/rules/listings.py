@@ -254,7 +254,7 @@ def _brackets_agree(left: str, right: str, count: int) -> bool:
     if "," in (left, right):
         return not {"(]", "[)"} & {left, right}
     if "{}" in (left, right):
-        return {left, right} == {"{}", "[]"} and count != 2
+        return {left, right} == {"{}", "[]"} and count not in (0, 2)
     return count != 2 and {left, right} == {"()", "[]"}
 
 
