@@ -214,7 +214,7 @@ def _dataset_words(dataset: str | Path | Iterable[Row], out: str | Path | None) 
 
     If ``dataset`` is rows, they are first written to a JSON Lines file.
     """
-    from bestofn.builders.config.choices import choice_of_file
+    from bestofn.builders.choices import choice_of_file
     from bestofn.builders.config.composition import quoted
 
     if not isinstance(dataset, str | Path):

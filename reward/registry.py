@@ -1,7 +1,7 @@
 """Finds rewards by name: ``from bestofn.reward import get_reward``.
 
 The names come from files in conf/reward, from ``register``, and from entry points of installed packages in the group
-``bestofn.rewards``. ``builders/config/choices.py`` collects these names.
+``bestofn.rewards``. ``builders/choices.py`` collects these names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from bestofn.builders.config import choices
+from bestofn.builders import choices
 
 if TYPE_CHECKING:
     from bestofn.builders.protocols import Reward

@@ -7,9 +7,10 @@ tests call the program, a second child, the *driver*, runs the tests and writes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 if TYPE_CHECKING:
+    from bestofn.builders.protocols import Sandbox
     from bestofn.builders.records import Execution, Language
 
 __all__ = ["run"]
@@ -28,14 +29,13 @@ def run(
 
     Raises ``SandboxError`` if this machine cannot isolate programs. The command ``bestofn check`` reports the reason.
     """
+    from bestofn.builders.choices import constructor_of
     from bestofn.builders.concurrency.event_loop import Loop
-    from bestofn.builders.config.composition import compose
-    from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.errors import SandboxError
     from bestofn.builders.records import Limits, Program
 
     program = Program(language, source, stdin=stdin, limits=Limits(wall_s=wall_s, memory_mb=memory_mb))
-    opened = ObjectBuilder().build(compose([f"sandbox={sandbox}"])["sandbox"], "sandbox")
+    opened = cast("Sandbox", constructor_of("sandbox", sandbox)())
     with Loop() as loop, loop.open(opened):
         execution: Execution = loop.run(opened.run(program))
     if execution.status == "infra":

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bestofn.builders.config import choices as table
+from bestofn.builders import choices as table
 from bestofn.builders.config.arguments import Arguments, Command
 from bestofn.builders.config.command import run_command
 from bestofn.builders.config.help import config_dirs_in, settings_of_choice

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from bestofn.builders.choices import choice_of_file, conf_folder
 from bestofn.builders.config.arguments import Arguments
-from bestofn.builders.config.choices import choice_of_file, conf_folder
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.formats.output_file import check_is_not_input, check_new_file

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.choices import folders_of
 from bestofn.builders.config.arguments import Arguments
-from bestofn.builders.config.choices import folders_of
 from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
 from bestofn.builders.errors import ConfigError, IncompleteRun

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bestofn.builders.config.choices import choices_of
+from bestofn.builders.choices import choices_of
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError

@@ -7,6 +7,8 @@ The library is third-party code, so it runs in worker processes with limits. The
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import importlib
 import importlib.util
 import io
 import json
@@ -19,9 +21,15 @@ from typing import Any
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import Workers
 from bestofn.builders.records import Candidate, JsonObject, Outcome, Query, Verdict
-from bestofn.builders.sources.reasoning_gym import INSTALL, digest, instances_of
 from bestofn.sandbox.workers import ProcessorTimeError, WorkerLost
 from bestofn.verifiers.calibration import calibrated
+
+INSTALL = "Reasoning Gym is not installed. Install it with: pip install bestofn[reasoning-gym]"
+MOST_INSTANCES = 1_000_000
+"""The distance of two seeds. The library makes instance i of seed s from s + i, so such seeds share no instance."""
+
+FEWER = {"acre": 2_000, "word_ladder": 500}
+"""Task -> its number of instances, if the task makes all instances at once or refuses a large number."""
 
 _TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -117,6 +125,26 @@ def score_in_worker(check: JsonObject, answer: str) -> float:
 def task_of(name: str, seed: int, settings: str) -> Any:
     """Return the library's dataset object with the questions of a task. ``settings`` is a JSON text."""
     return instances_of(name, seed, json.loads(settings))
+
+
+def instances_of(task: str, seed: int, settings: JsonObject) -> Any:
+    """Return the instances of a task.
+
+    The size can change the instances. Both the source and the verifier call this function, so that they use the same
+    size.
+    """
+    library = importlib.import_module("reasoning_gym")
+    return library.create_dataset(task, seed=seed, size=FEWER.get(task, MOST_INSTANCES), **settings)
+
+
+def digest(entry: JsonObject) -> str:
+    """Return a short hash of a question and its answer.
+
+    Some tasks, such as ``codeio``, make other instances from the same seed in another process. The verifier compares
+    this hash to detect such an instance.
+    """
+    text = f"{entry['question']}\0{entry.get('answer')}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _check(query: Query) -> JsonObject:

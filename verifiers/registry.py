@@ -1,7 +1,7 @@
 """Builds verifiers by name, and registers new ones.
 
 The names come from files in conf/verifier, from ``register``, and from entry points of installed packages in the group
-``bestofn.verifiers``. ``builders/config/choices.py`` collects these names. Heavy modules are imported only when a
+``bestofn.verifiers``. ``builders/choices.py`` collects these names. Heavy modules are imported only when a
 verifier is built.
 """
 
@@ -29,7 +29,7 @@ def register(name: str, verifier: str | Callable[..., Verifier]) -> None:
     Then ``get_verifier(name)`` and ``compose(["verifier=NAME"])`` build it. Raises ``ConfigError`` if bestofn or an
     installed package already uses the name.
     """
-    from bestofn.builders.config import choices
+    from bestofn.builders import choices
 
     choices.register("verifier", name, verifier)
 
@@ -40,7 +40,7 @@ def get_verifier(name: str, **settings: object) -> Verifier:
     The code verifier uses ``sandbox=auto`` unless ``settings`` have a sandbox. Raises ``ConfigError`` if the name is
     unknown, or if the code verifier gets no sandbox.
     """
-    from bestofn.builders.config.choices import constructor_of
+    from bestofn.builders.choices import constructor_of
     from bestofn.builders.errors import ConfigError
 
     if name == "code" and "sandbox" not in settings:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.config.choices import shipped_groups
+from bestofn.builders.choices import shipped_groups
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean, nearest
 

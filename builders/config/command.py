@@ -83,7 +83,7 @@ def _run_hydra(
     """
     import hydra
 
-    from bestofn.builders.config.choices import conf_folder
+    from bestofn.builders.choices import conf_folder
     from bestofn.builders.config.composition import (
         check_settings,
         command_overrides,

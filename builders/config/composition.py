@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bestofn.builders.config import choices as table
+from bestofn.builders import choices as table
 from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import BestofnError, ConfigError
 from bestofn.builders.records import JsonObject, PositiveCount, PositiveNumber, Share

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from bestofn.builders.config.choices import choice_of_file, conf_folder
+from bestofn.builders.choices import choice_of_file, conf_folder
 from bestofn.builders.config.composition import composed, quoted, settings_words
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import nearest

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bestofn.builders.config import choices as table
+from bestofn.builders import choices as table
 from bestofn.builders.config.arguments import CONFIG_DIR, Command, Setting
 from bestofn.builders.errors import ConfigError
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from bestofn.builders.config.choices import Constructor, imported
+from bestofn.builders.choices import Constructor, imported
 from bestofn.builders.config.signatures import (
     accepts,
     checked,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union
 
-from bestofn.builders.config.choices import Constructor
+from bestofn.builders.choices import Constructor
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.redaction.secrets import redacted
 

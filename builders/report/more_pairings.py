@@ -11,7 +11,7 @@ from pathlib import Path
 
 from datasets import Features
 
-from bestofn.builders.config.choices import choices_of, unknown_choice
+from bestofn.builders.choices import choices_of, unknown_choice
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 import importlib
 import importlib.util
 import io
@@ -16,15 +15,9 @@ from typing import Any
 
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Count, JsonObject, PositiveCount, Query, Reference
+from bestofn.verifiers.reasoning_gym import FEWER, INSTALL, MOST_INSTANCES, digest, instances_of
 
-INSTALL = "Reasoning Gym is not installed. Install it with: pip install bestofn[reasoning-gym]"
 INSTRUCTION = "Think first. Then write your final answer between <answer> and </answer>."
-
-MOST_INSTANCES = 1_000_000
-"""The distance of two seeds. The library makes instance i of seed s from s + i, so such seeds share no instance."""
-
-FEWER = {"acre": 2_000, "word_ladder": 500}
-"""Task -> its number of instances, if the task makes all instances at once or refuses a large number."""
 
 UNUSABLE = {
     "game_of_life_halting": "its scorer gives the full score for any answer",
@@ -102,23 +95,3 @@ class ReasoningGym:
         reference = Reference(answer=answer if isinstance(answer, str) else None, checks={"reasoning_gym": check})
         messages = ({"role": "user", "content": f"{question}\n\n{self.instruction}".strip()},)
         return Query(f"{task}-{self.seed}-{index}", "reasoning_gym", messages, (), reference, self.name, {"task": task})
-
-
-def instances_of(task: str, seed: int, settings: JsonObject) -> Any:
-    """Return the instances of a task.
-
-    The size can change the instances. Both the source and the verifier call this function, so that they use the same
-    size.
-    """
-    library = importlib.import_module("reasoning_gym")
-    return library.create_dataset(task, seed=seed, size=FEWER.get(task, MOST_INSTANCES), **settings)
-
-
-def digest(entry: JsonObject) -> str:
-    """Return a short hash of a question and its answer.
-
-    Some tasks, such as ``codeio``, make other instances from the same seed in another process. The verifier compares
-    this hash to detect such an instance.
-    """
-    text = f"{entry['question']}\0{entry.get('answer')}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

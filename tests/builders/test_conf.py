@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bestofn.builders.choices import conf_folder
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.config.choices import conf_folder
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.run import pipeline

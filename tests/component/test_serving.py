@@ -12,7 +12,7 @@ import openai
 import pytest
 from yaml import safe_load as load_yaml
 
-from bestofn.builders.config.choices import conf_folder
+from bestofn.builders.choices import conf_folder
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.serve import serve
 from tests.served import HELLO, MODEL, Running, running

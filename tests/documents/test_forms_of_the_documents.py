@@ -305,7 +305,7 @@ def test_every_part_of_the_tutorials_is_listed(letter: str) -> None:
 
 
 def test_the_settings_that_replace_the_tutorials_exist() -> None:
-    from bestofn.builders.config.choices import choices_of
+    from bestofn.builders.choices import choices_of
 
     named = set(re.findall(r"`[^`]*\breward=(\w+)", PAGE.read_text("utf-8")))
     assert {"heuristic", "armorm", "by_split"} <= named <= set(choices_of("reward"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from bestofn.builders.choices import conf_folder
 from bestofn.builders.config.arguments import parse
-from bestofn.builders.config.choices import conf_folder
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.scripts.build import build, from_yaml

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.config.choices import register
+from bestofn.builders.choices import register
 from bestofn.builders.config.command import choices, given_overrides
 from bestofn.builders.config.composition import compose
 from bestofn.scripts import check

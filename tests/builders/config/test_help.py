@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bestofn.builders.config.choices import choices_of, conf_folder, constructor_of
+from bestofn.builders.choices import choices_of, conf_folder, constructor_of
 from bestofn.builders.config.help import help_text, settings_of_choice
 from bestofn.builders.config.signatures import keyword_parameters
 from bestofn.builders.local_model.provider import LocalTransformers

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.config.choices import conf_folder
+from bestofn.builders.choices import conf_folder
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError

@@ -55,7 +55,7 @@ def choice_of_file(path: str | Path) -> str:
 
 def conf_folder() -> Path:
     """Return the folder of the configuration files that bestofn includes."""
-    return Path(__file__).resolve().parents[2] / "conf"
+    return Path(__file__).resolve().parents[1] / "conf"
 
 
 @functools.cache
