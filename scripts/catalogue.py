@@ -108,6 +108,7 @@ REPORT = Command(
         ),
         "live": Setting(bool, False, "serve the page on this machine, and update it while a build works on the run"),
         "port": Setting(Count, PORT, "port of the live page; 0: any free port"),
+        "allow_key_like_text": Setting(bool, False, "true: also show text that looks like an API key"),
     },
 )
 AUDIT = Command(

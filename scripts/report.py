@@ -37,10 +37,12 @@ def report(arguments: Arguments) -> None:
     if arguments.flag("live"):
         serve_until_stopped(runs, arguments.number("port"))
         return
+    allowed = arguments.flag("allow_key_like_text")
     if len(runs) == 1:
-        page = write(runs[0], Path(out) if out else runs[0] / "report.html", browse=browse)
+        page = write(runs[0], Path(out) if out else runs[0] / "report.html", browse=browse, allowed=allowed)
     else:
-        page = write_comparison(runs[0], runs[1], Path(out) if out else runs[1] / "comparison.html", browse=browse)
+        page = Path(out) if out else runs[1] / "comparison.html"
+        write_comparison(runs[0], runs[1], page, browse=browse, allowed=allowed)
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 
 
@@ -59,15 +61,16 @@ def serve_until_stopped(runs: Sequence[Path], port: int) -> None:
         threading.Event().wait()
 
 
-def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
+def write(run: Path, page: Path, *, browse: int = BROWSE, allowed: bool = False) -> Path:
     """Write the report of ``run`` to the file ``page``. The page shows at most ``browse`` queries, evenly spaced.
 
     The page of a run without a finished shard explains why it is empty. Raises ``ConfigError`` if ``run`` is not the
-    folder of a build.
+    folder of a build, and ``SourceError`` if a shown query contains a key (unless ``allowed``).
     """
     from bestofn.builders.analysis.run_figures import Tally, figures_of_run
     from bestofn.builders.report import html_page
     from bestofn.builders.report.query_html import COLUMNS
+    from bestofn.builders.report.secret_search import searched
     from bestofn.builders.run import manifest
     from bestofn.builders.tables.shards import has_parts, nested, parts_of
 
@@ -77,12 +80,12 @@ def write(run: Path, page: Path, *, browse: int = BROWSE) -> Path:
         return page
     parts = parts_of(run)
     figures = figures_of_run(run, described)
-    shown = nested(parts, columns=COLUMNS, every=_step(figures["queries"], browse))
+    shown = searched(nested(parts, columns=COLUMNS, every=_step(figures["queries"], browse)), allowed)
     manifest.write_text(page, html_page.page(figures, shown, described, name))
     return page
 
 
-def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BROWSE) -> Path:
+def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BROWSE, allowed: bool = False) -> Path:
     """Write the page that shows two finished runs side by side, with at most ``browse`` of their shared queries.
 
     Raises ``ConfigError`` if they share no query.
@@ -91,11 +94,12 @@ def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BRO
     from bestofn.builders.report.compare_page import Side, distinct_names, joined
     from bestofn.builders.report.compare_page import page as page_of
     from bestofn.builders.report.query_html import COLUMNS
+    from bestofn.builders.report.secret_search import searched
     from bestofn.builders.run.manifest import write_text
     from bestofn.builders.tables.shards import nested, parts_of
     from bestofn.scripts.compare import compared
 
-    first_rows, second_rows = (nested(parts_of(run), columns=COLUMNS) for run in (before, after))
+    first_rows, second_rows = (searched(nested(parts_of(run), columns=COLUMNS), allowed) for run in (before, after))
     comparison = compared(before, after)
     rows = itertools.islice(joined(first_rows, second_rows), 0, None, _step(comparison.shared, browse))
     first, second = distinct_names(before, after)

@@ -6,24 +6,44 @@ import re
 from collections.abc import Iterator, Mapping
 
 START = r"(?:\b|\\[nrt])"  # in JSON text, a key may follow an escaped line break
+_URL = "a URL with a password"
 SHAPES: Mapping[str, str] = {
-    "an API key (sk-…)": START + r"[spr]k[-_][\w-]{16,}",
-    "an API key of a model service": START + r"(?:gsk|xai|nvapi|pplx|r8|fw|tgp|sgp|csk)[-_][\w-]{20,}",
+    "an sk- API key": START + r"[spr]k[-_][\w-]{16,}",
+    "an API key of a model service": START + r"(?:gsk|xai|nvapi|pplx|r8|fw|tgp|sgp|csk|pa)[-_][\w-]{20,}",
     "a Hugging Face token": START + r"hf_[A-Za-z0-9]{20,}",
     "a GitHub token": START + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
     "a GitLab token": START + r"glpat-[\w-]{16,}",
     "an AWS access key": START + r"(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     "a Google API key": START + r"AIza[\w-]{30,}",
     "a Google access token": START + r"ya29\.[\w-]{20,}",
+    "a Google client secret": START + r"GOCSPX-[\w-]{20,}",
     "a Slack token": START + r"xox[a-z]-[\w-]{10,}",
-    "a package registry token": START + r"(?:npm_|pypi-)[\w-]{30,}",
+    "a Slack webhook": r"hooks\.slack\.com/(?:services|workflows)/[\w/]{20,}",
+    "a Discord token": START + r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}",
+    "a Telegram token": START + r"[0-9]{8,10}:[\w-]{35}\b",
+    "a SendGrid key": START + r"SG\.[\w-]{16,}\.[\w-]{16,}",
+    "a Mailgun or Mailchimp key": START + r"(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us[0-9]{1,2})\b",
+    "a Twilio key": START + r"(?:SK|AC)[0-9a-f]{32}\b",
+    "a Square token": START + r"(?:sq0(?:csp|atp)|EAAA)[\w-]{22,}",
+    "a DigitalOcean token": START + r"do[opr]_v1_[0-9a-f]{40,}",
+    "a package registry token": START + r"(?:npm_|pypi-|rubygems_)[\w-]{30,}",
     "an Azure account key": START + r"AccountKey=[\w+/=]{20,}",
+    "an Azure shared access signature": r"\bsig=[\w%+/=-]{30,}",
     "a JSON Web Token": START + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+    "a private key": r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\w+/=:,.-]|\s|\\[nr])+",
     "an Authorization header": START + r"(?:[Bb]earer|[Bb]asic|BEARER|BASIC)\s+[\w.~+/=-]{16,}",
+    _URL: r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@'\"<>\\]*:[^\s:/@'\"<>\\{}$]{6,}@",
 }
 """Name of the shape -> regular expression. A match is a credential only if ``is_random`` agrees."""
 
+NAMELESS: Mapping[str, str] = {
+    "40 random characters": r"(?:^|[^\w+/=.-]|\\[nrt])[A-Za-z0-9+/]{40}(?:$|[^\w+/=.-])",
+    "32 or more hexadecimal digits": r"(?:^|[^\w-]|\\[nrt])(?:[0-9a-f]{32,}|[0-9A-F]{32,})(?:$|[^\w-])",
+}
+"""Like ``SHAPES``, for credentials that look like a checksum, such as AWS secrets. They are not masked."""
+
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, pattern in SHAPES.items()}
+_NAMELESS = {name: re.compile(pattern, re.ASCII) for name, pattern in NAMELESS.items()}
 ANY_SHAPE = "|".join(SHAPES.values())
 _ANY = re.compile(ANY_SHAPE, re.ASCII)
 _LOOSE = re.compile(
@@ -34,11 +54,11 @@ _WORD = re.compile(r"[\w.~+/=-]{16,}", re.ASCII)
 _EXAMPLE = re.compile(r"(?i)example|your|placeholder|x{4}|\*{3}")
 
 
-def keys_in(text: str) -> Iterator[tuple[str, str]]:
+def keys_in(text: str, *, nameless: bool = False) -> Iterator[tuple[str, str]]:
     """Yield (name of the shape, credential) for each text in ``text`` that has the shape of a credential."""
-    for name, pattern in _COMPILED.items():
+    for name, pattern in (_COMPILED | _NAMELESS if nameless else _COMPILED).items():
         for match in pattern.finditer(text):
-            if is_random(match[0]):
+            if _is_password(match[0]) if name == _URL else is_random(match[0]):
                 yield name, match[0]
 
 
@@ -71,6 +91,12 @@ def masked_random(text: str) -> str:
     Used for the output of programs that handle credentials without a known shape.
     """
     return _WORD.sub(lambda match: "***" if is_random(match[0]) else match[0], text)
+
+
+def _is_password(url: str) -> bool:
+    """Return whether the password in ``url`` is more than a word, such as "password"."""
+    word = url.rpartition("://")[2].partition(":")[2][:-1]
+    return not _EXAMPLE.search(word) and not (word.isalpha() and (word.islower() or word.isupper() or word.istitle()))
 
 
 def is_random(text: str) -> bool:

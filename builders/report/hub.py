@@ -26,7 +26,7 @@ from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.report.hub_card import MORE_PAIRS, VIEWS, CardTexts, card, yaml_text
 from bestofn.builders.report.more_pairings import check_pairings, write_pairings
 from bestofn.builders.report.run_charts import PLOTS, write_plots
-from bestofn.builders.report.secret_search import OWN, leaks_in
+from bestofn.builders.report.secret_search import OWN, Allowed, is_allowed, leaks_in, remedy
 from bestofn.builders.run import manifest
 from bestofn.builders.tables.checksums import check_tables
 from bestofn.builders.tables.parquet_files import rows_in, table_files
@@ -167,12 +167,12 @@ class Hub:
 class PushChecks:
     """The checks before a push that the user has switched off.
 
-    With ``force``, a run without answers or without pairs is uploaded. With ``allow_key_like_text``, tables with text
-    that looks like an API key are uploaded.
+    With ``force``, a run without answers or without pairs is uploaded. Tables with text that
+    looks like an API key are uploaded if ``allow_key_like_text`` is true or names its kind.
     """
 
     force: bool = False
-    allow_key_like_text: bool = False
+    allow_key_like_text: Allowed = False
 
 
 def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
@@ -222,19 +222,21 @@ def _check_worth(figures: Figures, run: Path) -> None:
 def _check_credentials(folder: Path, checks: PushChecks) -> None:
     """Raise ``SourceError`` if a file in ``folder`` contains a credential, or text that looks like an API key.
 
-    With ``checks.allow_key_like_text``, text that only looks like a key is accepted.
+    Text that only looks like a key is accepted if ``checks.allow_key_like_text`` allows it.
     """
-    leaks = [leak for leak in leaks_in(folder) if leak.kind == OWN or not checks.allow_key_like_text]
+    leaks = [leak for leak in leaks_in(folder) if not is_allowed(leak.kind, checks.allow_key_like_text)]
     if not leaks:
         return
     shown = "\n".join(f"  {leak}" for leak in leaks[:SHOWN_LEAKS])
     more = f"\n  … and {len(leaks) - SHOWN_LEAKS} further places" if len(leaks) > SHOWN_LEAKS else ""
-    remedy = (
+    what_to_do = (
         "Remove the credentials from the queries or the settings, and build again."
         if any(leak.kind == OWN for leak in leaks)
-        else "If these are not real keys, for example in answers about programs, add allow_key_like_text=true."
+        else f"If these are no real keys, but for example checksums, add {remedy(one.kind for one in leaks)}."
     )
-    raise SourceError(f"nothing was uploaded: these files in {folder} contain credentials.\n{shown}{more}\n{remedy}")
+    raise SourceError(
+        f"nothing was uploaded: these files in {folder} contain credentials.\n{shown}{more}\n{what_to_do}"
+    )
 
 
 def data_files(run: Path) -> dict[str, Path]:

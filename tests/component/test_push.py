@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
+import string
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,14 +17,16 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasets import Dataset, Features, Json, List
 from huggingface_hub import DatasetCard
 
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.redaction import secrets
 from bestofn.builders.report.hub import Hub, PushChecks, prepare
-from bestofn.builders.report.secret_search import leaks_in
+from bestofn.builders.report.secret_search import leaks_in, strings_in
 from bestofn.builders.tables import parquet_files, writer
 from bestofn.runs import build
+from bestofn.scripts import report
 from tests.hub_double import HubDouble
 from tests.runs import write_run
 
@@ -251,11 +256,13 @@ def test_a_push_names_the_place_of_a_credential_and_not_the_credential(
 
     run = write_run(tmp_path / "run", 6, change=leaking)
     monkeypatch.setattr(secrets, "_remembered", ())
-    with pytest.raises(SourceError, match=r"(?s)column answer: an API key .*allow_key_like_text=true") as caught:
+    with pytest.raises(
+        SourceError, match=r"(?s)column answer: an sk- API key .*allow_key_like_text=\[an sk- API key\]"
+    ) as caught:
         prepare(run, Hub("a/b"), PushChecks(force=True))
     assert "candidates/data.parquet" in str(caught.value)
     assert shape not in str(caught.value)
-    prepare(run, Hub("a/b"), PushChecks(force=True, allow_key_like_text=True))
+    prepare(run, Hub("a/b"), PushChecks(force=True, allow_key_like_text=["an sk- API key"]))
 
     secrets.remember([known])
     with pytest.raises(SourceError, match="a credential of this machine") as caught:
@@ -274,3 +281,96 @@ def test_credentials_in_metadata_and_other_files_are_found(tmp_path: Path) -> No
         "a/b.parquet, metadata: an AWS access key (1)",
         "c.yaml: a GitHub token (1)",
     ]
+
+
+def random_text(length: int, alphabet: str = string.ascii_letters + string.digits) -> str:
+    return "".join(random.Random(length).choices(alphabet, k=length))
+
+
+HEX = "0123456789abcdef"
+KEYS = [
+    f"sk-proj-{random_text(40)}",
+    f"gsk_{random_text(52)}",
+    f"pa-{random_text(43)}",
+    f"hf_{random_text(34)}",
+    f"github_pat_{random_text(60)}",
+    f"glpat-{random_text(20)}",
+    f"AKIA{random_text(16, string.ascii_uppercase + string.digits)}",
+    random_text(40),
+    f"AIza{random_text(35)}",
+    f"GOCSPX-{random_text(28)}",
+    f"xoxb-{random_text(11, string.digits)}-{random_text(24)}",
+    f"https://hooks.slack.com/services/T{random_text(8)}/B{random_text(9)}/{random_text(24)}",
+    f"SG.{random_text(22)}.{random_text(43)}",
+    f"{random_text(9, string.digits)}:{random_text(35)}",
+    f"dop_v1_{random_text(64, HEX)}",
+    f"npm_{random_text(36)}",
+    f"postgres://admin:{random_text(12)}@db/x",
+    f"AccountKey={random_text(86)}==",
+    f"https://a.blob.core.windows.net/c?sv=2020&sig={random_text(43)}%3D",
+    f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{random_text(43)}",
+    f"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA{random_text(64)}\n-----END RSA PRIVATE KEY-----",
+    random_text(64, HEX),
+    f"Authorization: Bearer {random_text(41)}",
+    f"{random_text(32, HEX)}-us12",
+    f"SK{random_text(32, HEX)}",
+]
+COLUMNS: dict[str, Callable[[str], pa.Array]] = {
+    "text": lambda text: pa.array([text]),
+    "large text": lambda text: pa.array([text], pa.large_string()),
+    "bytes": lambda text: pa.array([text.encode()]),
+    "categories": lambda text: pa.array([text]).dictionary_encode(),
+    "lists": lambda text: pa.array([["a", text]]),
+    "structs": lambda text: pa.array([[{"content": {"text": text}}]]),
+    "maps": lambda text: pa.array([[("key", text)]], pa.map_(pa.string(), pa.string())),
+    "JSON text": lambda text: pa.array([json.dumps({"content": f"first\n{text}\nlast"})]),
+}
+
+
+@pytest.mark.parametrize("kind", [*COLUMNS, "JSON"])
+def test_a_key_of_every_shape_is_found_in_a_column_of_every_type(tmp_path: Path, kind: str) -> None:
+    found = {}
+    for key in KEYS:
+        if kind == "JSON":
+            column = Features({"x": List(Json())})
+            Dataset.from_dict({"x": [[{"content": key}]]}, features=column).to_parquet(tmp_path / "a.parquet")
+        else:
+            pq.write_table(pa.table({"x": COLUMNS[kind](key)}), tmp_path / "a.parquet")
+        found[key] = len(leaks_in(tmp_path))
+    assert [key for key, count in found.items() if not count] == []
+
+
+def test_ordinary_text_is_no_key(tmp_path: Path) -> None:
+    texts = [
+        "The answer is 42.",
+        "def f(x):\n    return hashlib.md5(x).hexdigest()",
+        "postgres://user:password@localhost/db",
+        "https://example.com/a/b?page=2",
+        "0.3333333333333333333333333333333333",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ]
+    pq.write_table(pa.table({"x": texts, "query_id": [random_text(32, HEX)] * len(texts)}), tmp_path / "a.parquet")
+    assert leaks_in(tmp_path) == []
+
+
+def test_a_column_that_cannot_be_searched_is_refused() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([1], pa.array(["a"]))
+    with pytest.raises(SourceError, match="cannot be searched"):
+        list(strings_in(runs, "column x"))
+
+
+def test_a_report_that_shows_a_key_is_not_written(tmp_path: Path) -> None:
+    key = f"sk-proj-{random_text(40)}"
+
+    def leaking(row: dict[str, Any]) -> dict[str, Any]:
+        first, *rest = row["candidates"]
+        return {**row, "candidates": [{**first, "messages": [{"role": "assistant", "content": key}]}, *rest]}
+
+    run = write_run(tmp_path / "run", 6, change=leaking)
+    with pytest.raises(SourceError, match="an sk- API key") as caught:
+        report.write(run, run / "report.html")
+    assert key not in str(caught.value)
+    assert not (run / "report.html").exists()
+    report.write(run, run / "report.html", allowed=True)
+    assert (run / "report.html").exists()
