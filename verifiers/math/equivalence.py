@@ -16,7 +16,7 @@ from bestofn.verifiers.math.reading import split
 from bestofn.verifiers.math.rules.listings import collection, matrix, unordered
 from bestofn.verifiers.math.rules.quantities import quantity
 from bestofn.verifiers.math.rules.relations import relation
-from bestofn.verifiers.math.rules.scalars import numeral, scalar
+from bestofn.verifiers.math.rules.scalars import numeral, scalar, value_of
 from bestofn.verifiers.math.rules.terms import Equal, Match, Rule, Same, Terms, Unclear, first_true, noted
 
 # Compares answers that are words, not mathematics.
@@ -87,14 +87,26 @@ MOST_VALUES = 16
 def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one is an approximation such as ``sqrt(2) ≈ 1.414``, otherwise return None.
 
-    The trees are equal if one of the two values of the approximation is equal to the other tree.
+    The trees are equal if one of the two values of the approximation is equal to the other tree. An approximation that
+    does not hold states two values: the match is unclear.
     """
     if head(reference) == "~":
         return first_true([same(side, candidate, terms) for side in reference.args])  # type: ignore[union-attr]
     if head(candidate) == "~":
         sides = candidate.args  # type: ignore[union-attr]
-        return first_true([same(reference, side, terms) for side in sides])
+        match = first_true([same(reference, side, terms) for side in sides])
+        return Unclear("an approximation that does not hold") if match.equal and not _holds(*sides) else match
     return None
+
+
+def _holds(exact: Node, rounded: Node) -> bool:
+    """Return whether a number is an approximation of another: they differ by at most one unit of its last digit."""
+    if not isinstance(rounded, Number):
+        return True
+    value = value_of(exact)
+    if value is None or isinstance(value, complex):
+        return True
+    return abs(float(value) - float(rounded.value)) <= 1.01 * 10.0 ** (rounded.place or 0)
 
 
 def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from bestofn.verifiers.math import words
+from bestofn.verifiers.math import units, words
 from bestofn.verifiers.math.equivalence import compare, marks, same_words
 from bestofn.verifiers.math.nodes import COLLECTIONS, Apply, Node, Symbol, Text, head
 from bestofn.verifiers.math.normalisation import european, normal
@@ -146,6 +146,8 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     match = compare(gold, node, terms)
     if match.equal is False and has_several_values(gold) and not has_several_values(node):
         return Doubt("one of several values in words"), node
+    if match.equal and "the unit is missing" in match.method and _names_another_unit(gold, text):
+        return Doubt("the number has another unit"), node
     if match.equal and single and _LIMITED.search(text):
         return Doubt("a bound in words, not a value"), node
     if match.equal is False and words.has_operation(text):
@@ -153,6 +155,19 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     return noted(match, "stated in words"), node
 
 
+def _names_another_unit(gold: Node, text: str) -> bool:
+    """Return whether another unit than that of ``gold``, or a hyphen and a word, follows the last number."""
+    after = _AFTER_NUMBER.search(text)
+    if after is None:
+        return False
+    unit = units.clean(after[2])
+    return bool(after[1]) or (units.known(unit) is not None and units.relate(units.split(gold).unit, unit) != "same")
+
+
+_AFTER_NUMBER = re.compile(
+    r"[\d})$](?:[\s~]|\\[ ,;:!])*(?:\\(?:text|mathrm)\s*\{\s*)?(-(?=[a-z]))?"
+    r"(?!(?:in|a|at|to|as|per)\b)([A-Za-zµμΩ]+(?:\s?/\s?[A-Za-zµμ]+)?)[^\d]*\Z"
+)
 _DIGIT = re.compile(r"\d")
 _BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
 _LIMITED = re.compile(

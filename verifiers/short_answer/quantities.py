@@ -42,11 +42,11 @@ _DEGREES = re.compile(r"\s?degrees?\s+(celsius|fahrenheit)\b", re.I)
 _LOOSE = re.compile(
     r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I
 )
-_UNITS = frozenset(
+UNITS = frozenset(
     "meter kilometer centimeter millimeter mile yard foot inch km cm mm kg kilogram gram pound ounce ton tonne stone "
     "liter milliliter gallon pint hour minute second day week month year mph kph kmh knot degree celsius fahrenheit "
     "kelvin acre hectare hertz watt kilowatt megawatt volt ampere joule pascal light h s in ft lb oz square "
-    "cubic degc degf".split()
+    "cubic degc degf bit byte kilobyte megabyte gigabyte terabyte kibibyte".split()
 )
 _MONEY_WORDS = {"dollar": "$", "pound": "£", "euro": "€", "yen": "¥", "rupee": "₹"}
 
@@ -161,4 +161,4 @@ def _converted(value: float, given: str, asked: str) -> float | None:
 
 def _is_unit(unit: str) -> bool:
     """Return whether a word may be a unit. Other words ("seasons") are not looked up, because that is slow."""
-    return units.is_symbolic(unit) or all(form_of(word) in _UNITS for word in re.findall(r"[^\W\d_]+", unit))
+    return units.is_symbolic(unit) or all(form_of(word) in UNITS for word in re.findall(r"[^\W\d_]+", unit))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, cast
 
+from bestofn.verifiers.short_answer.quantities import UNITS
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, plain, tokens
 
 Kind = Literal["person", "place", "date", "number", "other"]
@@ -73,6 +74,7 @@ class Question:
     words before and after "or" ("a fish or a mammal"), or (). ``has_number``: whether the question contains a number
     other than 1. ``relative``: whether the answer depends on the day of the question ("the latest"). ``open``: whether
     the question asks for an explanation. ``listed``: the names in a list ("Ann, Bob and Eve") or in quotation marks.
+    ``units``: the units of measurement that the question names.
     """
 
     kind: Kind
@@ -84,6 +86,7 @@ class Question:
     relative: bool = False
     open: bool = False
     listed: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()
 
     def new(self, form: str) -> bool:
         """Return whether ``form``, a word of an answer, is neither in the question nor a function word."""
@@ -101,7 +104,16 @@ def question(text: str) -> Question:
     relative, explains = bool(_RELATIVE.search(text)), bool(_EXPLAINS.search(text))
     listed = frozenset(token.form for names in _NAMES.findall(text) for token in tokens(names))
     return Question(
-        _kind(text), frozenset(words), _several(text), ordered, _options(words), numbers, relative, explains, listed
+        _kind(text),
+        frozenset(words),
+        _several(text),
+        ordered,
+        _options(words),
+        numbers,
+        relative,
+        explains,
+        listed,
+        UNITS & set(words),
     )
 
 

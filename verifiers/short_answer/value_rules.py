@@ -87,6 +87,9 @@ def date(case: Case) -> Finding | None:
 
 
 def _as_date(reference: Reference, question: Question) -> dates.Date | None:
+    """Return the reference as a date. If the question asks for a number, a number such as 1024 is no year."""
+    if reference.quantity is not None and question.kind == "number":
+        return None
     if reference.date is not None:
         return reference.date
     if question.kind == "date" and reference.quantity is not None:
@@ -118,7 +121,11 @@ def _confirmed_date(
 
 def quantity(case: Case) -> Finding | None:
     """Compare the numbers of the answer with the references that are numbers."""
-    wanted = [reference.quantity for reference in case.references if reference.quantity and not reference.date]
+    wanted = [
+        reference.quantity
+        for reference in case.references
+        if reference.quantity and (not reference.date or case.question.kind == "number")
+    ]
     if not wanted:
         return None
     given = [
@@ -145,8 +152,14 @@ def quantity(case: Case) -> Finding | None:
 
 
 def _relation(case: Case, ours: quantities.Quantity, theirs: quantities.Quantity) -> quantities.Relation:
-    """Return the relation of two numbers. 3.10 and 3.1 may be two versions, unless the question asks for an amount."""
+    """Return the relation of two numbers.
+
+    3.10 and 3.1 may be two versions, unless the question asks for an amount. If the question asks for bytes, 1024 bits
+    are not 1024.
+    """
     found = quantities.relation(ours, theirs)
+    if not ours.unit and theirs.unit and case.question.units and theirs.unit in quantities.UNITS - case.question.units:
+        return "unknown"
     is_amount = bool(ours.unit or theirs.unit) or case.question.kind == "number"
     written = {number for number in (ours.digits, theirs.digits) if "." in number}
     if found == "same" and not is_amount and written and ours.digits != theirs.digits:
