@@ -40,8 +40,8 @@ _REVISES = re.compile(
 )
 """Matches words after a verdict that take it back or restrict it."""
 
-UNSTATED: Mapping[str, Any] = {"confidence": 0.7, "cannot_judge": False}
-"""The values of properties that a judge left out. 0.7 is the lowest confidence that ``with_judge`` accepts."""
+UNSTATED: Mapping[str, Any] = {"confidence": 0.5, "cannot_judge": False}
+"""The values of properties that a judge left out. ``with_judge`` does not accept a verdict without a confidence."""
 
 
 def fenced(**texts: str) -> str:

@@ -61,6 +61,12 @@ DIFFERENT = (
     ("Which command lists the files?", "ls -l", "ls"),
     ("Which file is it?", "data-1.csv", "data1.csv"),
     ("Which file is it?", ".env", "env"),
+    # the unit that the sentence names
+    ("What dose does the label state?", "250 µg", "The label says to give 250 mg."),
+    ("How much energy does a 2 kW heater use in 3 hours?", "6 kWh", "The heater uses 6 kW."),
+    ("How many bytes are in a kibibyte?", "1024", "A kibibyte contains 1024 bits."),
+    ("What is the half-life?", "5730 years", "The half-life is about 5,730 days."),
+    ("What is the root of 2 to 3 decimals?", "1.414", "$\\sqrt{2}\\approx 1.441$"),
     # the order of words
     ("What happened in the final?", "Germany beat Brazil", "Brazil beat Germany"),
     ("What happened in the final?", "Germany defeated Brazil", "Germany was defeated by Brazil"),
@@ -108,6 +114,8 @@ SAME = (
     ("When was it?", "1985-1993", "from 1985 to 1993"),
     ("When was it?", "1910-1939", "from the 1910s to the 1930s"),
     ("When was it?", "1945", "in May 1945"),
+    ("What is the root of 2 to 3 decimals?", "1.414", "$\\sqrt{2}\\approx 1.414$"),
+    ("How long does it take?", "6 hours", "It takes 6 h."),
     ("Which virus is it?", "COVID-19", "COVID 19"),
     ("Who elects him?", "prince-electors", "the prince electors"),
 )
