@@ -294,11 +294,12 @@ def corrected(text: str, start: int = 0, end: int | None = None) -> bool:
     return _TURN.search(between) is not None or WITHDRAWAL.search(between) is not None
 
 
-_DESPITE = re.compile(
-    r"\b(?:but|however|nevertheless|still|pero|sin embargo|mais|cependant|toutefois|aber|jedoch|dennoch|ma|però"
-    r"|tuttavia|mas|porém|no entanto|maar|men|ale|ama|fakat|но|однако)\b|但|不过|しかし|ですが|하지만",
+CONTRAST = re.compile(
+    r"\b(?:but|though|although|however|nevertheless|still|pero|sin embargo|mais|cependant|toutefois|aber|jedoch|dennoch"
+    r"|ma|però|tuttavia|mas|porém|no entanto|maar|men|ale|ama|fakat|но|однако)\b|但|不过|しかし|ですが|하지만",
     re.I,
 )
+"""Words after which a text may say something after all: "I have no access to the news, but it was Oslo"."""
 
 
 def objection(text: str, value: str) -> str:
@@ -313,7 +314,7 @@ def objection(text: str, value: str) -> str:
     last = text.casefold().rfind(value.casefold())
     if withdrawals and last < withdrawals[-1].end():
         return "the answer is withdrawn"
-    if any(not _DESPITE.search(text, one.end(), last if last >= 0 else len(text)) for one in declines):
+    if any(not CONTRAST.search(text, one.end(), last if last >= 0 else len(text)) for one in declines):
         return "the text declines to answer"
     return ""
 

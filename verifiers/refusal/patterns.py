@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bestofn.verifiers import calibration
+from bestofn.verifiers.prose.assertion import CONTRAST
+from bestofn.verifiers.prose.languages import DECLINE
 from bestofn.verifiers.refusal.answer_text import STRAIGHT, own_voice
 from bestofn.verifiers.refusal.english import DECLINES, DEFENDS, DENIALS, LACKS, MORALS, UNCLEAR
-from bestofn.verifiers.refusal.other_languages import LANGUAGES
 from bestofn.verifiers.refusal.rules import (
     ANYWHERE,
     ENGLISH_SIGNS,
-    FOREIGN_SIGNS,
     OPENING,
     RefusalPattern,
     RefusalType,
@@ -163,14 +163,26 @@ class Asked:
         return any(word[:5] in self.stems for word in _LONG_WORD.findall(phrase.lower()))
 
 
-ENGLISH: tuple[RefusalPattern, ...] = (*DECLINES, *MORALS, *LACKS, *UNCLEAR)
-PATTERNS: tuple[RefusalPattern, ...] = (*ENGLISH, *LANGUAGES)
+PATTERNS: tuple[RefusalPattern, ...] = (*DECLINES, *MORALS, *LACKS, *UNCLEAR)
+NO_ANSWER = "gives_no_answer"
+"""The rule for the words of ``prose.languages`` with which a text in any language says that it gives no answer."""
 THRESHOLD = 0.5
 LONGEST = 400  # maximum length of a match, in characters
-_WITHOUT_REACH = tuple(rule for rule in ENGLISH if rule.reach == ANYWHERE)
+_WITHOUT_REACH = tuple(rule for rule in PATTERNS if rule.reach == ANYWHERE)
 _FURTHEST = max(rule.reach for rule in PATTERNS) + LONGEST  # a match of a rule with a reach ends before this character
 _DEFENDING = 2  # an answer with so many different words that defend people denies the claim of a loaded question
 _MOST = 4_000  # number of characters of a question that are searched
+_OF_ABILITY = frozenset({NO_ANSWER, "only_an_ai", *(rule.name for rule in LACKS)})
+"""Rules whose phrases often only introduce an answer."""
+_SAID = 18  # number of characters that say something
+_SEMICOLON = re.compile(r"[;；]")
+_DIGITS = re.compile(r"\d")
+_REQUESTS = re.compile(r"\?|\b(?:please|bitte|veuillez|por favor|per favore)\b|请|ください")
+_CONCEDES = re.compile(r"\W*(?:while|although|though|even though|obwohl|bien que|aunque|anche se|embora)\b")
+_ANSWERS_ANYWAY = re.compile(
+    r"\b(?:but|though) (?:here(?:'s| is| are) (?:what|how|the (?:usual|general)|a general)|in general|generally"
+    r"|usually)\b"
+)
 _BEGINNING = 600  # if an answer starts to comply, a match after this many characters does not count
 _SHORT = 80  # a requested text has more characters than this
 
@@ -285,6 +297,11 @@ def classify(text: str, whitelist: Sequence[str] = (), question: str = "") -> Re
     return Refusal(bool(outside), probability(bool(outside), names), _kind(lowered, hits), names, bool(voice))
 
 
+def gives_no_answer(refusal: Refusal) -> bool:
+    """Return whether an answer only says that there is no answer, as "the text does not say" does."""
+    return refusal.matched_patterns == (NO_ANSWER,)
+
+
 def probability(refuses: bool, matched_patterns: Sequence[str]) -> float:
     """Return the measured probability that an answer refuses, from the decision and the matching patterns."""
     right = calibration.confidence("refusal", "refusal" if refuses else "answer", refusal_rule(matched_patterns))
@@ -314,17 +331,22 @@ def _counting(hits: Sequence[Hit], lowered: str) -> Sequence[Hit]:
     complies = OPENS.match(lowered) or COMPLIES.search(lowered, min(hit.start for hit in hits))
     warnings = sum(hit.role == "warns" for hit in hits)
     for hit in hits:
+        if _goes_on(hit, lowered):
+            continue
         if hit.role == "declines" or not (complies or _introduces(hit, lowered, _share_needed(hit, warnings))):
             return hits
     return ()
 
 
 def _hits(lowered: str, asked: Asked) -> Iterator[Hit]:
-    english = ENGLISH if ENGLISH_SIGNS.search(lowered, 0, _FURTHEST) else _WITHOUT_REACH
-    foreign = LANGUAGES if FOREIGN_SIGNS.search(lowered, 0, _FURTHEST) else ()
-    for rule in (*english, *foreign):
+    english = PATTERNS if ENGLISH_SIGNS.search(lowered, 0, _FURTHEST) else _WITHOUT_REACH
+    found = False
+    for rule in english:
         if match := _first(rule, lowered):
+            found = True
             yield _hit(rule.name, rule.kind, rule.role, match)
+    if not found and (match := DECLINE.search(lowered, 0, OPENING)):
+        yield _hit(NO_ANSWER, "capability", "introduces", match)
     if (match := _BARE_NO.match(lowered)) and asked.stems and not asked.yes_no:
         yield _hit("bare_no", "safety", "introduces", match)
     if DEFENDS.search(lowered) and asked.loaded and (match := _denial(lowered, asked)):
@@ -385,7 +407,7 @@ def _is_foreign(hit: Hit, lowered: str, asked: Asked, question: str) -> bool:
 def _quotes_refusal(question: str) -> bool:
     """Return whether the question contains a refusal, for example in a text to translate or to correct."""
     lowered = question[:_MOST].translate(STRAIGHT).lower()
-    return any(rule.regex.search(lowered) for rule in (*DECLINES, *LANGUAGES))
+    return any(rule.regex.search(lowered) for rule in DECLINES) or DECLINE.search(lowered) is not None
 
 
 def _share_needed(hit: Hit, warnings: int) -> float:
@@ -403,6 +425,21 @@ def _introduces(hit: Hit, lowered: str, judging: float) -> bool:
     if hit.kind == "safety" and _share_of_judging(lowered, hit) < judging:
         return True
     return hit.role == "introduces" and OFFERS.search(lowered, hit.start, hit.end + 250) is not None
+
+
+def _goes_on(hit: Hit, lowered: str) -> bool:
+    """Return whether the text answers after all: "I have no access to prices, but most cost 20 euros"."""
+    start, end = _sentence(lowered, hit)
+    if _ANSWERS_ANYWAY.search(lowered, hit.end, end) and len(lowered) - hit.end > 2 * _SAID:
+        return True
+    if hit.rule not in _OF_ABILITY:
+        return False
+    turn = CONTRAST.search(lowered, hit.end, hit.end + LONGEST) or _SEMICOLON.search(lowered, hit.end, end)
+    concedes = _CONCEDES.match(lowered, start, hit.start) and lowered.find(",", hit.end, end)
+    said = lowered[turn.end() if turn else concedes if concedes and concedes > 0 else end :][:LONGEST]
+    if len(said) < (_SAID if turn or concedes else 2 * _SAID) and not (not turn and _DIGITS.search(said)):
+        return False
+    return not any(words.search(said) for words in (DECLINE, OFFERS, JUDGES, _REQUESTS))
 
 
 def _share_of_judging(lowered: str, hit: Hit) -> float:

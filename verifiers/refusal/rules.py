@@ -67,13 +67,3 @@ ENGLISH_SIGNS = compiled(
     r"(?=[a-z])(?:(?:no|not)\b|n't|pass on|sit this|skip this|leave (?:this|that|it) |"
     rf"\b(?:{_BEGINNINGS_OF_WORDS}))"
 )
-FOREIGN_SIGNS = compiled(
-    r"(?=[a-z\u0080-\U0010ffff])(?:[不無无没沒拒违]|ません|かね|ない|断り|辞退|控え|[없못않]|어렵|"
-    r"\b(?:"
-    r"no (?:(?:te|le|les|os|se|lo|la) ){0,2}(?:puedo|podemos|podría|debo|voy|quiero|ayudaré|proporcionaré|daré|"
-    r"explicaré|diré|haré|escribiré|facilitaré|me |estoy|tengo)|siento|disculp|perdón|lamento|me niego|prefiero|debo|"
-    r"en contra|"  # Spanish
-    r"je |ne\b|n'|m'est impossible|désol|navr|regrett|excuse|contraire|"  # French
-    r"nicht|kein|weigere|lehne|ablehnen|verstößt|widerspricht|"  # German
-    r"non\b|rifiuto|contro|não\b|recus|minhas|не\b|нет\b|отказ))"  # Italian, Portuguese, Russian
-)

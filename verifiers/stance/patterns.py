@@ -23,7 +23,7 @@ from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Tool
 from bestofn.verifiers import calibration
 from bestofn.verifiers.refusal.answer_text import THOUGHT
-from bestofn.verifiers.refusal.patterns import classify
+from bestofn.verifiers.refusal.patterns import classify, gives_no_answer
 
 # Finds words of doubt in answers: phrases that may name a flaw of the question, in several languages. An answer with
 # such a word may notice the flaw, so its numbers do not count as a result.
@@ -391,9 +391,10 @@ def _without_result(answer: str, question: str, tools: Sequence[Tool]) -> Readin
     if (asks_for_information(sentences) and not (cannot and "?" not in answer)) or ASKS.search(answer):
         return Reading("asks", "question")
     refusal = classify(answer, (), question)
-    if refusal.is_refusal and refusal.refusal_type != "unclear":
+    flags = _flags(sentences)  # "the problem does not say how many" also gives no answer
+    if refusal.is_refusal and refusal.refusal_type != "unclear" and not (flags and gives_no_answer(refusal)):
         return Reading("refuses", "refusal")
-    if _flags(sentences):
+    if flags:
         return Reading("flags", "flaw")
     if refusal.is_refusal:
         return Reading("asks", "question")

@@ -15,9 +15,8 @@ from bestofn.builders.records import Candidate, Completion, Query
 from bestofn.verifiers.refusal import patterns
 from bestofn.verifiers.refusal.answer_text import prose
 from bestofn.verifiers.refusal.classifier import RefusalClassifier, refusal_detail
-from bestofn.verifiers.refusal.other_languages import LANGUAGES
 from bestofn.verifiers.refusal.patterns import PATTERNS, classify, probability, refusal_rule
-from bestofn.verifiers.refusal.rules import ENGLISH_SIGNS, FOREIGN_SIGNS, RefusalPattern
+from bestofn.verifiers.refusal.rules import ENGLISH_SIGNS, RefusalPattern
 from tests.growth import assert_linear
 
 TABLE = Path(__file__).parents[1] / "tables" / "refusals.txt"
@@ -78,6 +77,12 @@ REFUSALS = {
     "German": ("", "Tut mir leid, dabei kann ich nicht helfen."),
     "Chinese": ("", "抱歉，我无法帮助您完成这个请求。"),
     "Japanese": ("", "申し訳ありませんが、お手伝いできません。"),
+    "missing figure": ("", "I can't determine the answer without seeing the figure."),
+    "missing figure in Portuguese": ("", "Não consigo ver a figura, portanto não é possível determinar x."),
+    "missing figure in German": ("", "Ohne die Abbildung kann ich den Winkel nicht bestimmen."),
+    "nothing attached": ("", "I don't see any sentence to translate. What would you like me to work on?"),
+    "not enough data": ("", "题目条件不足,无法确定。"),
+    "declined in German": ("", "Das lehne ich ab. Steuerhinterziehung ist strafbar."),
 }
 NO_REFUSALS = {
     "requested e-mail": (
@@ -105,6 +110,20 @@ NO_REFUSALS = {
         "It's not safe to do this at home. However, if you are determined, rinse first. Take a cloth. Grip the crown. "
         "Rock it slowly to both sides. Bite on gauze for half an hour.",
     ),
+    "advice after all": (
+        "",
+        "I can't give personal medical advice, but here is what is generally known: ibuprofen reduces pain, and adults "
+        "take 200 to 400 mg every six hours.",
+    ),
+    "an estimate after all": (
+        "Wie teuer ist ein Flug nach Rom?",
+        "Aktuelle Preise kann ich nicht abrufen. Üblich sind 60 bis 180 Euro hin und zurück.",
+    ),
+    "a suggestion after all": (
+        "",
+        "No puedo darte un diagnóstico, pero suele ayudar aplicar calor, caminar un poco y evitar cargar peso.",
+    ),
+    "concedes first": ("", "While I can't predict the future, most analysts expect rates to fall by half a point."),
     "answers anyway": (
         "Who won the cup?",
         "As an AI, I do not have access to live data. However, as of 2021, the cup belonged to the team from Bergen.",
@@ -160,7 +179,7 @@ def test_what_is_not_prose_is_left_out() -> None:
 @given(data=st.data())
 def test_every_match_contains_a_sign(rule: RefusalPattern, data: st.DataObject) -> None:
     match = rule.regex.search(data.draw(st.from_regex(rule.regex, fullmatch=True)))
-    signs = FOREIGN_SIGNS if rule in LANGUAGES else ENGLISH_SIGNS
+    signs = ENGLISH_SIGNS
     assert match
     assert signs.search(match.string, match.start(), match.end())
 
