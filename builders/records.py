@@ -338,10 +338,10 @@ class Program:
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is
     ``[setup]``, and each call gets a new database.
-    ``tests``: source code that is executed after ``setup``. Python's tests run in the program's own process, as
-    benchmarks run them, so a program can forge their results: a pass must be confirmed by altered tests that fail. In
-    JavaScript and Bash, a separate driver process executes the tests and forwards their calls to the program's process,
-    unless ``same_process`` is set.
+    ``tests``: source code that is executed after ``setup``. Tests of Python and of compiled languages run in the
+    program's own process, as benchmarks run them, so a program can forge their results: a pass must be confirmed by
+    altered tests that fail. In JavaScript and Bash, a separate driver process executes the tests and forwards their
+    calls to the program's process, unless ``same_process`` is set.
     """
 
     language: Language
@@ -357,6 +357,7 @@ class Program:
     places: tuple[tuple[tuple[int, ...], ...], ...] = ()  # per test, line and column of the assertions to watch
     engine: str = ""  # language ``engine`` only: the source of the database engine
     built: str = ""  # compiled languages only: the compiled program; "" means that this run compiles it
+    variant: int = 0  # compiled languages only: the number of the altered assertion of the tests; none may have it
     limits: Limits = field(default_factory=Limits)
 
 

@@ -174,7 +174,7 @@ def _program_part(program: Program, key: str) -> bytes:
     if program.engine:
         job["engine"] = program.engine
     if program.language in COMPILED:
-        job |= {**_tests(program), "built": program.built, "key": key}
+        job |= {**_tests(program), "built": program.built, "key": key, "variant": program.variant}
     if program.tests and _is_one_process(program):
         job |= {**_tests(program), "places": program.places}
     return json.dumps(job).encode()

@@ -185,7 +185,6 @@ class Figures(Rates):
     records: int
     outcomes: dict[str, int]
     disagreements: int  # candidates that abstain because their program fails in one of two runs
-    tests_in_program: int  # passes of tests that were compiled with the program
     by_method: dict[str, dict[str, int]]  # verifier and its method -> outcome -> candidates
     judge: JudgeUse
     by_split: dict[str, Rates]

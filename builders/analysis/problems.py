@@ -184,15 +184,6 @@ def _disagreeing_runs(figures: Figures) -> Iterator[Problem]:
         )
 
 
-def _tests_in_program(figures: Figures) -> Iterator[Problem]:
-    if figures["tests_in_program"]:
-        yield Problem(
-            f"{figures['tests_in_program']:,} of {figures['outcomes']['pass']:,} passes come from tests that were "
-            "compiled with the program (C++, Go, Rust or Java). A program that is written to deceive could forge them.",
-            "For training against the verdict, use tests of the kinds stdin or function.",
-        )
-
-
 def _missing_rewards(figures: Figures) -> Iterator[Problem]:
     missing = figures["missing_rewards"]
     causes = missing["reasons"]
@@ -304,7 +295,6 @@ CHECKS = (
     _undecided,
     _not_taught,
     _disagreeing_runs,
-    _tests_in_program,
     _missing_rewards,
     _redrawn,
     _not_sent,

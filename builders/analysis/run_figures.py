@@ -32,7 +32,7 @@ from bestofn.builders.analysis.figures import (
 )
 from bestofn.builders.analysis.problems import RAISED, problems
 from bestofn.builders.errors import kind_of, names_failed_request
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.pairing.basis import VERIFIED, provenance
 from bestofn.builders.pairing.rules import messages_length
 from bestofn.builders.records import JsonObject, Row
@@ -207,8 +207,6 @@ class Tally:
             elif outcome == "abstain":
                 self._count("abstentions", text)
                 self._counts["disagreements"] += text.startswith(RUNS_DISAGREE)
-            elif outcome == "pass":
-                self._counts["tests_in_program"] += text.endswith(TESTS_IN_PROGRAM)
 
     def _add_answers(self, rows: Any, rewards: Floats) -> None:
         failures = [failure for failure in rows["generation_error"].to_pylist() if failure]
@@ -292,7 +290,6 @@ class Tally:
             "pairing": str((json.loads(self.metadata.get("config") or "{}").get("pairs") or {}).get("_target_") or ""),
             "records": self._outcomes.total(),
             "disagreements": counts["disagreements"],
-            "tests_in_program": counts["tests_in_program"],
             "by_method": self._by_method(),
             "judge": {
                 "asked": counts["judge asked"],

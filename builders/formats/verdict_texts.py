@@ -7,9 +7,3 @@ RUNS_DISAGREE = "the strict and the plain run disagree"
 
 The plain run executes the tests as benchmarks do. ``run_figures`` counts these verdicts.
 """
-
-TESTS_IN_PROGRAM = "in the process of the program"
-"""The end of the explanation of a ``pass`` whose tests were compiled with the program, which could forge it.
-
-``run_figures`` counts these verdicts.
-"""

@@ -2,7 +2,9 @@
 
 ``cpp``, ``go``, ``rust``, ``java`` and ``typescript`` describe their compilers with a ``Toolchain``. ``builds`` on the
 host requests these executions. The folder of a box forbids execution, so a program is executed from a file in memory.
-Tests are compiled with the program and run in its process, as benchmarks run them.
+Tests are compiled with the program and run in its process, as benchmarks run them. The host puts altered assertions
+beside the original ones (``verifiers.code_verifier.compiled_tests``). Each has a number, and a run executes the altered
+form of one of them, or of none: the functions of ``CHOICE`` know which.
 """
 
 from __future__ import annotations
@@ -21,6 +23,11 @@ from bestofn.sandbox.languages.language import Language
 
 MISSING = "no compiler"  # kind of the error if the box lacks the compiler
 BROKEN = "broken tests"  # kind of the error if the tests cannot be compiled with any program
+
+CHOICE = {"cpp": "bestofn_is", "go": "bestofnIs", "rust": "crate::bestofn_is", "java": "BestofnStart.is"}
+"""Language -> the function that returns whether this run alters the assertion of a number, and notes the question."""
+
+VARIANTS = 1000  # numbers of assertions are below this one
 
 _BUILD = "/tmp/build"
 _KEPT_BYTES = 5 << 20  # largest compiled program
@@ -128,11 +135,13 @@ def _run(toolchain: Toolchain, job: Job, memory_mb: int) -> None:
 def _given(job: Job) -> bytes:
     """Return the input of the harness.
 
-    For calls, this is one line per call: its arguments as JSON. For tests, it is the key of the verdicts.
+    For calls, this is one line per call: its arguments as JSON. For tests, it is the number of the assertion to alter,
+    in 8 digits, and the key of the verdicts. The harness reads the number before the tests, and the key after them, so
+    that a program that ends early reports nothing.
     """
     if job["calls"]:
         return "".join(json.dumps(call["args"]) + "\n" for call in job["calls"]).encode()
-    return str(job["key"]).encode()
+    return f"{job['variant']:08d}{job['key']}".encode()
 
 
 def _lend(data: bytes) -> None:

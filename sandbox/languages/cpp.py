@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, compiled_language
+from bestofn.sandbox.languages.compiled import VARIANTS, Toolchain, compiled_language
 from bestofn.sandbox.languages.cpp_calls import CALLS
 
 _ALL_HEADERS = "#include <bits/stdc++.h>\n"  # for answers that include nothing; they take a second to compile
@@ -30,17 +30,27 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 
+_CHOICE = rf"""
+static int bestofn_variant = -1;
+static char bestofn_asked[{VARIANTS + 1}];
+static bool bestofn_is(int number) {{
+  bestofn_asked[number] = '1';
+  return number == bestofn_variant;
+}}
+"""
 _REPORT = r"""
 #undef main
 #undef assert
-static void __report(const char *key) {
-  char line[160];
-  int size = snprintf(line, sizeof line, "{\"passed\":true,\"error\":\"\",\"key\":\"%s\"}\n", key);
-  fflush(nullptr);
-  if (write(3, line, (size_t)size) < 0) _exit(1);
-}
 int main() {
+  char variant[9] = {}, key[65] = {};
+  if (read(4, variant, 8) != 8) return 1;
+  bestofn_variant = atoi(variant);
+  memset(bestofn_asked, '0', sizeof bestofn_asked - 1);
   @CASES@
+  if (read(4, key, 64) < 0) return 1;
+  fflush(nullptr);
+  for (int number = 0; number < @COUNT@; number++)
+    dprintf(3, "{\"passed\":true,\"error\":\"\",\"key\":\"%s\",\"seen\":{\"asked\":\"%s\"}}\n", key, bestofn_asked);
   return 0;
 }
 """
@@ -54,20 +64,24 @@ def sources(job: Job) -> dict[str, str]:
         return {"main.cpp": f"{headers}#define main __program_main\n{job['source']}\n{CALLS.replace('@NAME@', name)}"}
     if not job["cases"]:
         return {"main.cpp": job["source"]}
-    parts = [_headers(job["source"], "cstdio"), "#define main __program_main", job["source"], "#undef main"]
+    headers = _headers(job["source"], "cstdio", "cstdlib", "cstring")
+    parts = [headers, "#define main __program_main", '#line 1 "program.cpp"', job["source"], "#undef main", _CHOICE]
     runs = []
     for number, case in enumerate(job["cases"]):
         name = f"__tests_{number}"
-        parts += ["#undef NDEBUG", "#include <assert.h>", _offered(job["source"], case)]
+        parts += [
+            "#undef NDEBUG",
+            "#include <assert.h>",
+            _offered(job["source"], case),
+            f'#line 1 "tests_{number}.cpp"',
+        ]
         if _MAIN.search(case):
             parts.append(_as_function(case, name))
         else:
             parts += [f"static int {name}() {{", case, "return 0; }"]
         runs.append(f"if (int code = {name}()) return code;")
-    key = "char key[65] = {}; auto got = read(4, key, 64); if (got < 0) return 1;"
-    # All tests run before the first report. The key is read after them, so that an early exit reports nothing.
-    cases = " ".join([*runs, key, *["__report(key);"] * len(runs)])
-    return {"main.cpp": "\n".join(parts) + _REPORT.replace("@CASES@", cases)}
+    report = _REPORT.replace("@CASES@", "\n  ".join(runs)).replace("@COUNT@", str(len(runs)))
+    return {"main.cpp": "\n".join(parts) + report}
 
 
 def _offered(source: str, case: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, compiled_language
+from bestofn.sandbox.languages.compiled import VARIANTS, Toolchain, UnusableTests, compiled_language
 from bestofn.sandbox.languages.go_harness import ASSERT, CALLS, TESTS
 
 _ASSERT = "github.com/stretchr/testify/assert"
@@ -34,12 +34,15 @@ def sources(job: Job) -> dict[str, str]:
     for number, case in enumerate(job["cases"]):
         if not re.search(r"^func\s", case, re.MULTILINE):
             case = f"func TestCase{number}(t *testing.T) {{\n{case}\n}}"
+        elif not re.search(r"^func\s+Test", case, re.MULTILINE):
+            case = _MAIN.sub(f"func TestMain{number}(t *testing.T)", case)
         files[f"tests_{number}.go"] = _as_package(case)
         tests += re.findall(r"^func\s+(Test\w*)\s*\(", case, re.MULTILINE)
     if not tests:
-        raise UnusableTests("the tests contain no function Test…(t *testing.T)")
+        raise UnusableTests("the tests contain neither a function Test…(t *testing.T) nor a function main")
     listed = ", ".join(f'{{Name: "{name}", F: {name}}}' for name in tests)
-    return files | {"harness.go": TESTS.replace("@TESTS@", listed).replace("@COUNT@", str(len(job["cases"])))}
+    harness = TESTS.replace("@TESTS@", listed).replace("@COUNT@", str(len(job["cases"])))
+    return files | {"harness.go": harness.replace("@VARIANTS@", str(VARIANTS))}
 
 
 def missing_modules(source: str) -> set[str]:

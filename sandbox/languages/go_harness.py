@@ -8,18 +8,36 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/internal/testdeps"
 )
 
+var bestofnVariant int
+var bestofnAsked = []byte(strings.Repeat("0", @VARIANTS@))
+
+func bestofnIs(number int) bool {
+	bestofnAsked[number] = '1'
+	return number == bestofnVariant
+}
+
 func main() {
+	given := os.NewFile(4, "given")
+	variant := make([]byte, 8)
+	given.Read(variant)
+	var problem error
+	if bestofnVariant, problem = strconv.Atoi(string(variant)); problem != nil {
+		os.Exit(1)
+	}
 	if testing.MainStart(testdeps.TestDeps{}, []testing.InternalTest{@TESTS@}, nil, nil, nil).Run() != 0 {
 		os.Exit(1)
 	}
 	key := make([]byte, 64)
-	count, _ := os.NewFile(4, "key").Read(key)
+	count, _ := given.Read(key)
 	for number := 0; number < @COUNT@; number++ {
-		fmt.Fprintf(os.NewFile(3, "result"), "{\"passed\":true,\"error\":\"\",\"key\":\"%s\"}\n", key[:count])
+		fmt.Fprintf(os.NewFile(3, "result"),
+			"{\"passed\":true,\"error\":\"\",\"key\":\"%s\",\"seen\":{\"asked\":\"%s\"}}\n", key[:count], bestofnAsked)
 	}
 }
 """

@@ -5,24 +5,39 @@ from __future__ import annotations
 import re
 
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.languages.compiled import Toolchain, UnusableTests, compiled_language
+from bestofn.sandbox.languages.compiled import VARIANTS, Toolchain, UnusableTests, compiled_language
 
 _PUBLIC = re.compile(r"\bpublic\s+(?:(?:final|abstract|sealed)\s+)*(?:class|interface|enum|record)\s+(\w+)")
 _TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
 _WITH_MAIN = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(")
 _PACKAGE = re.compile(r"^\s*package\s+[\w.]+\s*;", re.MULTILINE)
 _IMPORTS = "import java.util.*; import java.util.function.*; import java.util.stream.*; import java.math.*;"
-_START = r"""
-public class BestofnStart {
+_START = rf"""
+public class BestofnStart {{
+    private static int variant = -1;
+    private static final char[] asked = "0".repeat({VARIANTS}).toCharArray();
+
+    static boolean is(int number) {{
+        asked[number] = '1';
+        return number == variant;
+    }}
+
+    private static String given() throws java.io.IOException {{
+        return new String(new java.io.FileInputStream("/proc/self/fd/4").readAllBytes());
+    }}
+"""
+_RUN = r"""
     public static void main(String[] args) throws Throwable {
+        variant = Integer.parseInt(given().substring(0, 8));
         @RUNS@
         System.out.flush();
-        String key = new String(new java.io.FileInputStream("/proc/self/fd/4").readAllBytes());
+        String key = given().substring(8);
         var descriptor = java.io.FileDescriptor.class.getDeclaredConstructor(int.class);
         descriptor.setAccessible(true);
         try (var result = new java.io.FileOutputStream(descriptor.newInstance(3))) {
             for (int number = 0; number < @COUNT@; number++)
-                result.write(("{\"passed\":true,\"error\":\"\",\"key\":\"" + key + "\"}\n").getBytes());
+                result.write(("{\"passed\":true,\"error\":\"\",\"key\":\"" + key
+                    + "\",\"seen\":{\"asked\":\"" + new String(asked) + "\"}}\n").getBytes());
         }
         System.exit(0);
     }
@@ -56,7 +71,7 @@ def sources(job: Job) -> dict[str, str]:
 
 
 def _start(runs: list[str], count: int) -> str:
-    return _START.replace("@RUNS@", "\n        ".join(runs)).replace("@COUNT@", str(count))
+    return _START + _RUN.replace("@RUNS@", "\n        ".join(runs)).replace("@COUNT@", str(count))
 
 
 def _file_of(source: str) -> str:

@@ -9,8 +9,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, CodeTests, Execution, Language, Program, Query, Reference, Verdict
@@ -97,6 +100,8 @@ def installed(language: Language) -> bool:
     return shutil.which({"cpp": "g++", "go": "go", "rust": "rustc", "java": "javac"}[language]) is not None
 
 
+BUILDS = yaml.safe_load((Path(__file__).parent / "cases" / "builds.yaml").read_text())
+
 Run = Callable[[LocalSandbox], Awaitable[None]]
 InSandbox = Callable[[Run], None]
 
@@ -169,6 +174,22 @@ def test_tests_are_run_with_the_program(language: Language, in_sandbox: InSandbo
         assert left.outcome == "fail", left
         absent = await verdict(sandbox, tests(sample.passing), sample.function.replace("add", "plus"))
         assert absent.outcome == "fail", absent
+
+    in_sandbox(run)
+
+
+@pytest.mark.parametrize("case", BUILDS, ids=lambda case: case["id"])
+def test_a_pass_of_tests_in_the_process_of_the_program_is_not_forged(case: Any, in_sandbox: InSandbox) -> None:
+    sample_in(case["language"])
+    tests = CodeTests("asserts", case["language"], tuple({"source": source} for source in case["tests"]))
+
+    async def run(sandbox: LocalSandbox) -> None:
+        for name, program in case["honest"].items():
+            found = await verdict(sandbox, tests, program)
+            assert found.outcome == "pass", (name, found)
+        for name, program in case["forged"].items():
+            found = await verdict(sandbox, tests, program)
+            assert found.outcome in ("abstain", "fail"), (name, found)
 
     in_sandbox(run)
 

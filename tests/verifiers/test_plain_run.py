@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.verifiers.code_verifier import CodeVerifier
 from tests.sandbox.verdicts import verdicts_in
@@ -146,14 +146,3 @@ def verdicts(backend: Any) -> dict[str, Verdict]:
 @pytest.mark.parametrize("name", RUNS)
 def test_real_programs(name: str, verdicts: dict[str, Verdict]) -> None:
     assert verdicts[name].outcome == RUNS[name][2], verdicts[name]
-
-
-@pytest.mark.parametrize(("language", "kind"), [("cpp", "asserts"), ("go", "check")])
-def test_a_pass_of_tests_that_are_compiled_with_the_program_is_marked(language: str, kind: str) -> None:
-    tests = CodeTests(kind, language, ({"source": "assert(f(1) == 2)"},))  # type: ignore[arg-type]
-    program = "int f(int x) { return x + 1; }"
-    passed = execution(True)
-    verdict = verdict_of(TwoRuns(passed, passed), tests, program)
-    assert verdict.outcome == "pass"
-    assert verdict.explanation.endswith(TESTS_IN_PROGRAM)
-    assert verdict.detail.get("tests_in_program")

@@ -29,11 +29,6 @@ def applies(tests: CodeTests) -> bool:
     return tests.kind in _KINDS and tests.language not in NATIVE
 
 
-def is_shared_with_tests(tests: CodeTests) -> bool:
-    """Return whether the tests are compiled with the program and run in its process."""
-    return tests.kind in ("asserts", "check") and tests.language in NATIVE
-
-
 async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, strict: Tally) -> Tally:
     """Do the plain run after the strict run failed. Return ``strict``, with ``disagrees`` set if the plain run passes.
 

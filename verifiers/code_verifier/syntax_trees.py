@@ -57,16 +57,16 @@ class SyntaxTree:
         """Return the source of a node."""
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
 
-    def edited(self, edits: Iterable[Edit]) -> str:
-        """Return the source with ``edits``. Raises ``ValueError`` if two of them overlap."""
+    def edited(self, edits: Iterable[Edit], within: Node | None = None) -> str:
+        """Return the source, or that of ``within``, with ``edits``. Raises ``ValueError`` if two of them overlap."""
         parts: list[bytes] = []
-        at = 0
+        at, end = (within.start_byte, within.end_byte) if within else (0, len(self.source))
         for edit in sorted(edits, key=lambda one: (one.begin, one.end)):
             if edit.begin < at:
                 raise ValueError(f"two edits of byte {edit.begin} of a source overlap")
             parts += [self.source[at : edit.begin], _bytes(edit.text)]
             at = edit.end
-        return b"".join([*parts, self.source[at:]]).decode("utf-8", "surrogatepass")
+        return b"".join([*parts, self.source[at:end]]).decode("utf-8", "surrogatepass")
 
 
 def replaced(node: Node, text: str) -> Edit:

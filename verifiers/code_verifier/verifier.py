@@ -16,15 +16,17 @@ from dataclasses import replace
 from typing import Literal, ParamSpec, TypeVar, cast
 
 from bestofn.builders.formats.entry_points import entry_point_problem
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Candidate, CodeTests, Language, Limits, Program, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls
+from bestofn.verifiers.code_verifier.compiled_languages import NATIVE
 from bestofn.verifiers.code_verifier.driven import judge_driven
 from bestofn.verifiers.code_verifier.extraction import Extraction, extract
 from bestofn.verifiers.code_verifier.falsified import judge_falsified
+from bestofn.verifiers.code_verifier.falsified_builds import judge_build
 from bestofn.verifiers.code_verifier.inputs import judge_inputs
 from bestofn.verifiers.code_verifier.joining import join
 from bestofn.verifiers.code_verifier.prelude import offered_names, with_prelude
@@ -155,9 +157,6 @@ class CodeVerifier:
             return Verdict("abstain", 0.0, explanation[:500], self.name, detail | {"status": "not falsified"}, seconds)
         if tally.passed == tally.total:
             explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
-            if plain_run.is_shared_with_tests(tests):
-                explanation = f"{explanation} {TESTS_IN_PROGRAM}"
-                detail["tests_in_program"] = True
             return calibrated(Verdict("pass", 0.0, explanation, self.name, detail, seconds))
         why = str((tally.failing or {}).get("why", tally.status))
         if tally.disagrees:
@@ -197,6 +196,8 @@ class CodeVerifier:
             except NotValues:
                 tally = await judge_falsified(self.sandbox, program, tests, self.falsify)
                 values = False
+        elif tests.language in NATIVE and tests.kind in ("asserts", "check"):
+            tally = await judge_build(self.sandbox, program, tests, self.falsify)
         else:
             tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
         if tally.problem or tally.passed == tally.total:

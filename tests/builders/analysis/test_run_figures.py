@@ -13,7 +13,7 @@ from bestofn.builders.analysis.candidates import block_of_flat_rows, block_of_ro
 from bestofn.builders.analysis.figures import Figures
 from bestofn.builders.analysis.run_figures import Pair, PairTally, Tally, figures_of_run
 from bestofn.builders.errors import IncompleteRun
-from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE, TESTS_IN_PROGRAM
+from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.records import Row
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.html_page import page
@@ -181,15 +181,6 @@ def test_programs_whose_two_runs_disagree_are_counted(tmp_path: Path) -> None:
     assert "their strict and plain runs disagree" in page(figures, [], {"queries": 1}, "run")
     assert any("2 programs are undecided" in line for line in notes(figures))
     assert figures_of(query("code", "pa", [1, 0]))["disagreements"] == 0
-
-
-def test_passes_of_tests_that_were_compiled_with_the_program_are_counted(tmp_path: Path) -> None:
-    figures = figures_of(query("code", "ppf", [1, 1, 0], explanation=f"the only test passes {TESTS_IN_PROGRAM}"))
-    assert figures["tests_in_program"] == 2
-    assert "2 of 2 passes come from tests that were compiled with the program" in page(
-        figures, [], {"queries": 1}, "run"
-    )
-    assert figures_of(query("code", "pf", [1, 0]))["tests_in_program"] == 0
 
 
 @pytest.mark.parametrize(

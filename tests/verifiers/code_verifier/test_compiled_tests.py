@@ -1,0 +1,91 @@
+"""Altered assertions in the tests of compiled languages: what changes, and what stays."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from bestofn.builders.records import Language, Program
+from bestofn.sandbox.languages.compiled import VARIANTS
+from bestofn.verifiers.code_verifier.compiled_tests import CompiledTests
+
+PROGRAMS = {
+    "cpp": "std::vector<int> f(std::vector<int> v) { return v; }",
+    "go": 'import (\n\t"strings"\n)\nfunc Words(a string) string { return a }\nfunc f(a int) int { return a }\nfunc g(a int) (int, error) {\n\treturn a, nil\n}',
+    "rust": "fn f(v: &[i32]) -> Vec<i32> { v.to_vec() }",
+    "java": "class Solution { List<Integer> f(int n) { return List.of(n); } }",
+}
+
+ALTERED = [  # language, assertion, its altered form
+    ("cpp", "assert(f({1}) == (vector<int>{2}));", "f({1}) == (vector<int>{3})"),
+    ("cpp", "assert (f({}) == std::vector<int>{});", "!= !!(f({}) == std::vector<int>{})"),
+    ("cpp", "assert(fabs(f(1)[0] - 2.5) < 1e-6);", "fabs(f(1)[0] - 1011.5) < 1e-6"),
+    ("cpp", 'if (f(1) != "a") return 1;', 'f(1) != "qa"'),
+    ("cpp", "check(f(1), 3, \"name\");", 'check(f(1), 4, "qname")'),
+    ("cpp", "assert(f(1).at(0) == 255);", "f(1).at(0) == 254"),
+    ("cpp", "assert(!(f(1) == 2));", "!= !!(!(f(1) == 2))"),
+    ("cpp", "bool same = f(1) == 'q';", "f(1) == 'z'"),
+    ("cpp", "assert(f(1) == expected[0]);", "!= !!(f(1) == expected[0])"),
+    ("go", "if got := f(1); got != 1 { t.Errorf(`got %d`, got) }", "got != 2"),
+    ("go", "assert.Equal(t, []int{1}, f(1))", "assert.Equal(t, []int{2}, f(1))"),
+    ("go", "_, err := g(1)\nassert.Error(t, err)", "assert.NoError(t, err)"),
+    ("go", "if err != nil { t.Fatal(err) }", "!= !!(err != nil)"),
+    ("go", "assert.True(t, f(1) > 0)", "!= !!(f(1) > 0)"),
+    ("go", 'assert.Equal(t, "a", Words("a"))', 'assert.Equal(t, "qa", Words("a"))'),
+    ("rust", "assert_eq!(f(&[1]), vec![1i64], \"m\");", 'assert_eq!(f(&[1]), vec![2i64], "qm")'),
+    ("rust", "assert_eq!(f(&[]), Vec::<i32>::new());", "assert_ne!(f(&[]), Vec::<i32>::new())"),
+    ("rust", "assert!((f(&[1])[0] - 0.5).abs() < 1e-9);", "(f(&[1])[0] - 1009.5).abs() < 1e-9"),
+    ("rust", "assert!(matches!(f(&[1]), Ok(7)));", "!= !!(matches!(f(&[1]), Ok(7)))"),
+    ("java", "assert new Solution().f(1).equals(List.of(1)) : \"size\";", "new Solution().f(1).equals(List.of(2))"),
+    ("java", "if (!Objects.equals(s.f(1), true)) throw new AssertionError();", "!Objects.equals(s.f(1), false)"),
+    ("java", "assertEquals(6.0, s.f(1), 0.5);", "assertEquals(1015.0, s.f(1), 0.5)"),
+    ("java", 'assertTrue("text".equals(s.f(1)));', '"qtext".equals(s.f(1))'),
+]  # fmt: skip
+
+
+def altered_tests(language: Language, source: str, most: int = 9, seed: int = 1) -> CompiledTests:
+    return CompiledTests(Program(language, PROGRAMS[language], tests=(source,)), most, random.Random(seed))
+
+
+def in_function(language: str, statements: str) -> str:
+    heads = {"cpp": "int main() {", "go": "func TestF(t *testing.T) {", "rust": "fn main() {"}
+    head = heads.get(language, "class Main { public static void main(String[] args) {")
+    return f"{head}\n{statements}\n{'}' * head.count('{')}"
+
+
+@pytest.mark.parametrize(("language", "assertion", "altered"), ALTERED)
+def test_an_assertion_is_altered(language: Language, assertion: str, altered: str) -> None:
+    source = in_function(language, assertion)
+    tests = altered_tests(language, source)
+    assert altered in tests.sources[0]
+    assert len(tests.altered) == 1
+    assert all(one.must_run for one in tests.altered.values())
+
+
+@pytest.mark.parametrize(
+    ("language", "statements"),
+    [
+        ("cpp", "auto r = f({1, 2}); for (int i = 0; i < 3; i++) if (i == 2) continue; std::cout << r.size();"),
+        ("go", "for i := 0; i < 3; i++ { if i == 2 { continue } }"),
+        ("java", 'if (args.length == 1) System.out.println("x");'),
+    ],
+)
+def test_what_asserts_nothing_stays(language: Language, statements: str) -> None:
+    source = in_function(language, statements)
+    tests = altered_tests(language, source)
+    assert tests.sources == (source,)
+    assert not tests.altered
+
+
+def test_the_numbers_tell_nothing_and_values_come_first() -> None:
+    source = in_function("cpp", "".join(f"assert(f({{{n}}}) == {n}); assert(ok{n});\n" for n in range(20)))
+    seen = set()
+    for seed in range(20):
+        tests = altered_tests("cpp", source, 12, seed)
+        assert len(tests.altered) == 12
+        assert all(one.by_value for one in tests.altered.values())
+        assert tests.original not in tests.altered
+        assert all(0 <= number < VARIANTS for number in (tests.original, *tests.altered))
+        seen.add(tests.original)
+    assert len(seen) > 10
