@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bestofn.builders.api.queries import ALIASES, AUTO, candidate_of
 from bestofn.builders.api.session import UNREADABLE, unreadable
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.schema import candidate_to_row, query_to_row, verdict_to_row
 from bestofn.builders.sources.resolver import require
 from bestofn.builders.sources.row_reader import RowReader
@@ -81,10 +81,17 @@ def read_row(reader: RowReader, row: Row) -> ReadRow:
 
 def read_responses(reader: RowReader, row: Row, responses: Sequence[object], *, several: bool = False) -> ReadRow:
     """Return ``responses`` to the query in ``row``."""
+    return answered(reader.read, row, responses, reader.kind, several=several)
+
+
+def answered(
+    read: Callable[[Row], Query], row: Row, responses: Sequence[object], kind: str, *, several: bool = False
+) -> ReadRow:
+    """Return ``responses`` to the query that ``read`` finds in ``row``. ``kind`` is the verifier, for messages."""
     try:
-        query = query_to_row(reader.read(row))
+        query = query_to_row(read(row))
     except UNREADABLE as error:
-        return ReadRow({}, [verdict_to_row(unreadable(error, reader.kind))] * len(responses), several)
+        return ReadRow({}, [verdict_to_row(unreadable(error, kind))] * len(responses), several)
     candidates: list[Row] = []
     known: list[Row | None] = []
     for index, response in enumerate(responses):
@@ -92,7 +99,7 @@ def read_responses(reader: RowReader, row: Row, responses: Sequence[object], *, 
             candidates.append(candidate_to_row(candidate_of(response, index)))  # type: ignore[arg-type]
             known.append(None)
         except UNREADABLE as error:
-            known.append(verdict_to_row(unreadable(error, reader.kind)))
+            known.append(verdict_to_row(unreadable(error, kind)))
     return ReadRow({**query, "candidates": candidates}, known, several)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from bestofn.builders.api.columns import read_responses, reference_reader, verdicts_on
+from bestofn.builders.api.columns import ReadRow, answered, read_responses, reference_reader, verdicts_on
 from bestofn.builders.api.queries import AUTO, refuse_former_words
 from bestofn.builders.api.session import Response, Setting, read_values, shared_session
 from bestofn.builders.api.stages import Verify, without_refusals
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.records import Message
+from bestofn.builders.tables.training_views import PROMPT_PARTS, query_of_prompt
 
 REWARDS = {"pass": 1.0, "fail": 0.0}
 Prompt = str | Sequence[Message]
@@ -22,7 +23,8 @@ class VerifierReward:
     """A reward function for TRL's ``GRPOTrainer(reward_funcs=…)``: 1 for pass, 0 for fail, None if undecided.
 
     TRL leaves None out of the mean of a group. ``reference`` is the dataset's column with the reference; None: it is
-    found, as in a build.
+    found, as in a build. The table ``grpo`` of a run is read as the run wrote it, with everything that its verifiers
+    need.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class VerifierReward:
         refuse_former_words(settings, {"answer": "reference"})
         self.kind, self.reference = kind, reference
         self.__name__ = f"verified_{kind}"  # part of the names of TRL's metrics
+        self._has_reference = False  # whether a query of an earlier batch had a reference
         self._stage = Verify(kind, workers=workers, **without_refusals(kind, settings))
 
     def __call__(
@@ -48,13 +51,30 @@ class VerifierReward:
                 f"the dataset has no column {self.reference!r}{did_you_mean(self.reference, list(lists))} It has "
                 f"{', '.join(lists)}. Set bestofn.grpo_reward({self.kind!r}, reference=COLUMN)."
             )
-        given = {"question": PROMPT, **({"reference": self.reference} if self.reference else {})}
-        reader = reference_reader(given, self.kind, [PROMPT, *lists], rows)
-        read = [read_responses(reader, row, [one]) for row, one in zip(rows, completions, strict=True)]
+        if set(PROMPT_PARTS) <= set(lists) and self.reference in (None, "reference"):
+            table = [{**row, "prompt": row[PROMPT]} for row in rows]
+            read = [
+                answered(query_of_prompt, row, [one], self.kind) for row, one in zip(table, completions, strict=True)
+            ]
+        else:
+            given = {"question": PROMPT, **({"reference": self.reference} if self.reference else {})}
+            reader = reference_reader(given, self.kind, [PROMPT, *lists], rows)
+            read = [read_responses(reader, row, [one]) for row, one in zip(rows, completions, strict=True)]
+        self._has_reference = self._has_reference or any(map(_has_reference, read))
+        if not self._has_reference:
+            raise ConfigError(
+                f"no completion of the first batch can be verified, because no row has a reference that can be read. "
+                f"The columns are {', '.join(lists)}. Name the one with the references: "
+                f"bestofn.grpo_reward({self.kind!r}, reference=COLUMN)."
+            )
         opened = self._stage.opened()
         with opened.in_use() as stage:
             verdicts = opened.loop.run(verdicts_on(stage, read))
         return [REWARDS.get(verdict["outcome"]) for (verdict,) in verdicts]
+
+
+def _has_reference(read: ReadRow) -> bool:
+    return bool(read.row) and read.row["reference"]["source"] != "none"
 
 
 def grpo_reward(
@@ -62,7 +82,8 @@ def grpo_reward(
 ) -> VerifierReward:
     """Return a reward function for TRL's ``GRPOTrainer`` that verifies completions against the column ``reference``.
 
-    Without ``reference``, the column is found as in a build (``solution``, ``answer``, ``ground_truth``, …).
+    Without ``reference``, the column is found as in a build (``solution``, ``answer``, ``ground_truth``, …). The table
+    ``grpo`` of a run needs no setting. Raises ``ConfigError`` in the first step if no row has a reference.
     ``workers`` is the number of worker processes; 0 verifies in this process. ``settings`` are settings of the
     verifier; the setting ``sandbox`` is also accepted.
     """

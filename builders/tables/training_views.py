@@ -23,7 +23,7 @@ from bestofn.builders.formats.judge_request import conversation_text
 from bestofn.builders.formats.trainable import has_readable_calls
 from bestofn.builders.pairing.basis import VERIFIED, Basis, provenance
 from bestofn.builders.pairing.rules import settled, teachable
-from bestofn.builders.records import JsonObject, Judged, Message, Row
+from bestofn.builders.records import JsonObject, Judged, Message, Query, Row
 from bestofn.builders.schema import query_from_row
 from bestofn.builders.tables.columns import Column, Kind, PublishedTable, TableSettings
 from bestofn.builders.tables.query_row import EMPTY, QueryRow, json_text
@@ -205,6 +205,17 @@ GRPO_COLUMNS: tuple[Column[PromptRecord], ...] = (
         "reference", "JSON", "what a verifier needs to judge new answers", lambda one: json_text(one.query.reference)
     ),
 )
+
+
+PROMPT_PARTS = ("query_id", "split_name", "reference")
+"""The columns of the table ``grpo`` that a query needs besides the prompt."""
+
+
+def query_of_prompt(row: Row) -> Query:
+    """Return the query of ``row``, which has the columns of the table ``grpo``."""
+    tools, reference = (json.loads(row[name]) if row.get(name) else None for name in ("tools", "reference"))
+    parts = {"query_id": row["query_id"], "split": row["split_name"], "messages": row["prompt"]}
+    return query_from_row({**parts, "tools": tools, "reference": reference})
 
 
 # --- records ---------------------------------------------------------------------------------------------------------

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.protocols import Verifier
-from bestofn.builders.records import Candidate, JsonObject, Message, Query, Verdict
-from bestofn.builders.schema import query_from_row
+from bestofn.builders.records import Candidate, JsonObject, Message, Verdict
+from bestofn.builders.tables.training_views import PROMPT_PARTS, query_of_prompt
 
 REWARDS = {"pass": 1.0, "fail": 0.0}  # TRL ignores None in the mean of a group
 
@@ -31,13 +30,12 @@ class VerifiedReward:
         self,
         prompts: Sequence[Sequence[Message]],
         completions: Sequence[Sequence[Message]],
-        query_id: Sequence[str],
-        split_name: Sequence[str],
-        reference: Sequence[str],
-        **_: object,
+        **columns: Sequence[object],
     ) -> list[float | None]:
         """Verify each completion and return its reward: 1 for pass, 0 for fail, None for another outcome."""
-        queries = map(_query, query_id, split_name, prompts, reference)
+        parts = {name: columns[name] for name in (*PROMPT_PARTS, "tools") if name in columns}
+        rows = zip(prompts, *parts.values(), strict=True)
+        queries = [query_of_prompt(dict(zip(("prompt", *parts), row, strict=True))) for row in rows]
         checks = [
             self.verifier.verify(query, Candidate(place, messages=tuple(completion)))
             for place, (query, completion) in enumerate(zip(queries, completions, strict=True))
@@ -60,12 +58,6 @@ def verified_reward(config: JsonObject) -> Iterator[VerifiedReward]:
 def reward_settings(config: JsonObject) -> JsonObject:
     """Return the settings of ``config["verifier"]`` that can change a verdict."""
     return settings_of(config["verifier"], ObjectBuilder(trusted=config.get("trusted") or ()))
-
-
-def _query(query_id: str, split: str, prompt: Sequence[Message], reference: str) -> Query:
-    return query_from_row(
-        {"query_id": query_id, "split": split, "messages": list(prompt), "reference": json.loads(reference)}
-    )
 
 
 async def _gathered(checks: Sequence[Awaitable[Verdict]]) -> list[Verdict]:

@@ -4,6 +4,8 @@ import asyncio
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -150,9 +152,10 @@ def test_import_loads_no_heavy_library_and_verification_no_torch():
 
 
 @pytest.mark.parametrize("reference", [float("nan"), None, "", "  ", [None], [float("nan")], numpy.array([])])
-def test_a_missing_reference_is_no_wrong_answer(reference):
+def test_a_missing_reference_is_no_wrong_answer(reference: Any) -> None:
     assert bestofn.verify("\\boxed{2}", reference, "math").outcome == "abstain"
-    assert bestofn.grpo_reward("math")(["?"], ["\\boxed{2}"], solution=[reference]) == [None]
+    rewards = bestofn.grpo_reward("math", "solution")(["?"] * 2, ["\\boxed{2}"] * 2, solution=["2", reference])
+    assert rewards == [1.0, None]
 
 
 def test_a_missing_text_is_no_accepted_answer():
@@ -161,7 +164,8 @@ def test_a_missing_text_is_no_accepted_answer():
 
 
 def test_a_missing_answer_has_no_verdict():
-    assert [bestofn.verify(answer, "5", "math").outcome for answer in (None, float("nan"), "")] == ["abstain"] * 3
+    missing: list[Any] = [None, float("nan"), ""]
+    assert [bestofn.verify(answer, "5", "math").outcome for answer in missing] == ["abstain"] * 3
 
 
 @pytest.mark.parametrize("answer", [5, b"5", ["5"], {"name": "f", "arguments": {}}, [{"role": "assistant"}]], ids=repr)
@@ -194,3 +198,55 @@ def test_the_check_of_a_kind_may_be_json(form):
 def test_a_classifier_is_no_kind():
     with pytest.raises(ConfigError, match="kind=refusals is a RefusalClassifier, which does not verify answers"):
         bestofn.verify("x", "5", kind="refusals")
+
+
+QUERIES: list[dict[str, Any]] = [
+    {"question": "What is 2 + 3?", "answer": "5", "right": "\\boxed{5}", "wrong": "\\boxed{6}"},
+    {"question": "Which is five?", "choices": ["4", "5"], "answer": "B", "right": "The answer is B.", "wrong": "(A)"},
+    {
+        "question": "Write double(x).",
+        "tests": {"kind": "asserts", "language": "python", "cases": [{"source": "assert double(2) == 4"}]},
+        "right": "```python\ndef double(x):\n    return 2 * x\n```",
+        "wrong": "```python\ndef double(x):\n    return x\n```",
+    },
+    {
+        "question": "Write it in capitals.",
+        "checks": {"constraints": {"instruction_id_list": ["change_case:english_capital"], "kwargs": [{}]}},
+        "right": "A SENTENCE IN CAPITALS.",
+        "wrong": "A sentence.",
+    },
+    {
+        "question": "Look up Rome.",
+        "tools": [{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}],
+        "calls": [{"name": "weather", "arguments": {"city": "Rome"}}],
+        "right": '<tool_call>{"name": "weather", "arguments": {"city": "Rome"}}</tool_call>',
+        "wrong": '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>',
+    },
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=[str(query["question"]) for query in QUERIES])
+def test_the_grpo_table_of_a_run_is_what_the_reward_reads(query: dict[str, Any], tmp_path: Path) -> None:
+    row = {name: value for name, value in query.items() if name not in ("right", "wrong")}
+    sandbox = "local" if "tests" in query else "none"
+    run = bestofn.build(
+        [{**row, "candidates": [query["right"]]}],
+        "recorded",
+        out=tmp_path / "run",
+        sandbox=sandbox,
+        tools="none",
+        test_share=0.0,
+    )
+    table = run.table("grpo")["train"]
+    reward = bestofn.grpo_reward(sandbox=sandbox)
+    columns = {name: table[name][:] * 2 for name in table.column_names if name != "prompt"}
+    completions = [[{"role": "assistant", "content": query[name]}] for name in ("right", "wrong")]
+    assert reward(table["prompt"][:] * 2, completions, **columns) == [1.0, 0.0]
+
+
+def test_a_first_batch_without_references_is_an_error() -> None:
+    reward = bestofn.grpo_reward("math", reference="gold")
+    with pytest.raises(ConfigError, match=r"no row has a reference.*gold"):
+        reward(["1 + 1?"] * 2, ["\\boxed{2}"] * 2, gold=[None, None])
+    assert reward(["1 + 1?"], ["\\boxed{2}"], gold=["2"]) == [1.0]
+    assert reward(["1 + 1?"], ["\\boxed{2}"], gold=[None]) == [None]
