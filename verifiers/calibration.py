@@ -1,14 +1,15 @@
 """The confidence of verdicts: the measured share of right decisions of the rule that decided.
 
-``calibration.json`` has counts on labelled answers: ``[right decisions, all decisions]`` per kind of answers, verifier,
-outcome and rule. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` measures them again.
+``calibration.json`` has counts on labelled answers: ``[right decisions, all decisions]`` per kind and set of answers,
+verifier, outcome and rule. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` measures them again, and
+prints how far the confidences are off on sets that were left out.
 ``docs/verifiers.md`` describes the method.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,7 +18,12 @@ from bestofn.builders.records import Verdict
 
 TABLE = Path(__file__).with_name("calibration.json")
 PRIOR = 0.9
-"""The confidence that is assumed for a rule without measurements. It is also the maximum for such a rule."""
+"""The confidence of a verifier that was never measured."""
+NEW_RULE = 0.95
+"""The highest confidence of a rule that was never measured, of a verifier that was.
+
+In sets that were left out, such rules are right in 0.954 (refusals) to 1.0 of their decisions.
+"""
 WEIGHT = 10
 """The assumed share counts as much as this many measured decisions."""
 GUESSED = "guessed"
@@ -27,13 +33,15 @@ MARKED = "marked"
 MOST_GUESSED = 0.98
 """The highest confidence of a decision about an answer whose position was guessed."""
 GUESSED_EXTRACTIONS = frozenset({"closing sentence", "bold", "whole text", "first line"})
+MOST_OF_SET = 500
+"""A set counts as at most so many decisions per verifier and outcome, so that one large set does not decide alone."""
 OTHER = "other"
 """The name under which the decisions of rare rules are counted together."""
 
 Rule = tuple[str, ...]
-Counts = Mapping[Rule, tuple[int, int]]
-Document = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]]
-"""``{kind: {verifier: {outcome: {rule: [right, all]}}}}``"""
+Counts = Mapping[Rule, tuple[float, float]]
+OfSet = Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]
+"""``{verifier: {outcome: {rule: [right, all]}}}``"""
 
 
 def calibrated(verdict: Verdict) -> Verdict:
@@ -58,23 +66,27 @@ def rule_of(detail: Mapping[str, object]) -> Rule:
 
 @lru_cache(maxsize=4096)
 def confidence(verifier: str, outcome: str, rule: Rule) -> float:
-    """Return the share of right decisions of ``rule``, rounded to two decimals.
+    """Return the share of right decisions of ``rule``, rounded to two decimals (see ``share_of``)."""
+    return share_of(table().get(verifier, {}).get(outcome, {}), rule)
+
+
+def share_of(counts: Counts, rule: Rule) -> float:
+    """Return the share of right decisions of ``rule`` by ``counts``, rounded to two decimals.
 
     The general part of a rule is the rule without its last part. If few decisions of a rule were measured, its share is
     moved towards the share of its general part. In the same way, the share of the general part is moved towards the
     share of all decisions with this outcome. A rule that was never measured gets the share of its general part, but at
-    most ``PRIOR``.
+    most ``NEW_RULE``.
     """
-    counts = table().get(verifier, {}).get(outcome, {})
     share = PRIOR
     for length in range(len(rule) + 1):
         right, rows = _total(counts, rule[:length])
-        assumed = share if rows else min(share, PRIOR)
+        assumed = share if rows else min(share, NEW_RULE)
         share = (right + WEIGHT * assumed) / (rows + WEIGHT)
     return round(min(share, MOST_GUESSED) if rule[:1] == (GUESSED,) else share, 2)
 
 
-def _total(counts: Counts, start: Rule) -> tuple[int, int]:
+def _total(counts: Counts, start: Rule) -> tuple[float, float]:
     """Return (right decisions, all decisions), added up over the rules whose first parts are ``start``."""
     found = [pair for rule, pair in counts.items() if rule[: len(start)] == start]
     return sum(right for right, _ in found), sum(rows for _, rows in found)
@@ -83,21 +95,23 @@ def _total(counts: Counts, start: Rule) -> tuple[int, int]:
 @cache
 def table() -> dict[str, dict[str, Counts]]:
     """Return the counts by verifier and outcome."""
-    return read_table(json.loads(TABLE.read_text(encoding="utf-8")))
+    kinds = json.loads(TABLE.read_text(encoding="utf-8"))
+    return added_up([counts for sets in kinds.values() for counts in sets.values()])
 
 
-def read_table(document: Document) -> dict[str, dict[str, Counts]]:
-    """Return the counts of the JSON document of the table, added up over all kinds of answers.
+def added_up(sets: Iterable[OfSet]) -> dict[str, dict[str, Counts]]:
+    """Return the counts by verifier and outcome, added up over sets. Each set counts as at most ``MOST_OF_SET``.
 
-    The JSON document separates the parts of a rule by " > ".
+    The parts of a rule are separated by " > ".
     """
-    table: dict[str, dict[str, dict[Rule, tuple[int, int]]]] = {}
-    for verifiers in document.values():
+    table: dict[str, dict[str, dict[Rule, tuple[float, float]]]] = {}
+    for verifiers in sets:
         for verifier, outcomes in verifiers.items():
             for outcome, counts in outcomes.items():
                 total = table.setdefault(verifier, {}).setdefault(outcome, {})
+                weight = min(1.0, MOST_OF_SET / max(1, sum(rows for _, rows in counts.values())))
                 for text, (right, rows) in counts.items():
                     rule = tuple(text.split(" > "))
-                    before = total.get(rule, (0, 0))
-                    total[rule] = (before[0] + right, before[1] + rows)
+                    before = total.get(rule, (0.0, 0.0))
+                    total[rule] = (before[0] + weight * right, before[1] + weight * rows)
     return {verifier: {**outcomes} for verifier, outcomes in table.items()}

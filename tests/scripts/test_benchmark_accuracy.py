@@ -200,16 +200,39 @@ def test_rules_that_decided_rarely_are_counted_together() -> None:
     }
 
 
+def test_confidences_are_checked_on_the_set_that_did_not_count(capsys: pytest.CaptureFixture[str]) -> None:
+    def of_set(name: str, right: int, rows: int) -> list[Result]:
+        return [
+            Result(
+                Case(Query(f"{name}{at}", "", ()), answer(""), "pass" if at < right else "fail"),
+                Decision("pass", 1.0, ("x",), "v"),
+                Verdict("pass", 0.0, "", "v"),
+            )
+            for at in range(rows)
+        ]
+
+    found = fit.gaps(fit.left_out({"good": of_set("a", 200, 200), "bad": of_set("b", 100, 200)}))
+    assert found["good"] == pytest.approx(0.5, abs=0.05)  # the other set promises a half
+    assert found["bad"] == pytest.approx(-0.5, abs=0.05)
+    assert fit.left_out({"only": of_set("a", 200, 200)}) == []
+    crossed = fit.cross_fitted({"good": of_set("a", 200, 200), "bad": of_set("b", 100, 200)})
+    assert sum(len(one.stated) for one in crossed) == 400
+    assert all(abs(one.gap) < 0.2 for one in crossed)
+
+
 def test_the_confidence_of_each_rule_is_counted_and_other_kinds_are_kept(tmp_path: Path) -> None:
     rows = [MATH | {"id": str(at), "label": at > 1, "final_answer": "2"} for at in range(8)]
     write(tmp_path, "math_l5_chat", *rows)
     file = tmp_path / "calibration.json"
-    file.write_text(json.dumps({"code": {"code": {"pass": {"x": [1, 2]}}}, "math": {"math": {"fail": {"y": [1, 2]}}}}))
+    file.write_text(
+        json.dumps({"code": {"a": {"code": {"pass": {"x": [1, 2]}}}}, "math": {"b": {"math": {"fail": {"y": [1, 2]}}}}})
+    )
     code, _ = run(tmp_path, "sets=math_l5_chat", f"fit={file}")
     found = json.loads(file.read_text())
     assert code == 0
-    assert found["code"] == {"code": {"pass": {"x": [1, 2]}}}
-    assert list(found["math"]["math"]["pass"].values()) == [[6, 8]]
+    assert found["code"] == {"a": {"code": {"pass": {"x": [1, 2]}}}}
+    assert found["math"]["b"] == {"math": {"fail": {"y": [1, 2]}}}
+    assert list(found["math"]["math_l5_chat"]["math"]["pass"].values()) == [[6, 8]]
 
 
 def test_the_table_of_confidences_has_every_kind_with_a_verifier() -> None:

@@ -12,7 +12,7 @@ from tests.benchmarks.accuracy.labelled import Case
 
 LIMITS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Limits of the bins of stated confidence. The upper limit belongs to the last bin only."""
-ENOUGH = 200
+ENOUGH = 100
 """A bin with fewer rows says little about the calibration."""
 
 

@@ -32,7 +32,7 @@ from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.stages.verdicts import verdict_of
 from bestofn.verifiers.calibration import OTHER
 from tests.benchmarks.accuracy import fit
-from tests.benchmarks.accuracy.figures import Result, badly_calibrated, figures
+from tests.benchmarks.accuracy.figures import Result, badly_calibrated, bins, figures
 from tests.benchmarks.accuracy.kinds import KINDS
 from tests.benchmarks.accuracy.kinds.kind import Kind
 from tests.benchmarks.accuracy.labelled import Case, Half, LabelledDataError, read_cases
@@ -107,7 +107,7 @@ class Measurement:
         self.report: dict[str, dict[str, dict[str, object]]] = {}
         self.failed = False
         self.lines: list[str] = []
-        self.fitted: dict[str, fit.Table] = {}
+        self.results: dict[str, dict[str, list[Result]]] = {}
 
     def run(self) -> int:
         """Measure all chosen kinds, print and write the figures, and return the exit code."""
@@ -122,6 +122,7 @@ class Measurement:
                 asyncio.run(self._measure(name, kind))
             except BestofnError as error:
                 self._problem(f"{name}: {error}")
+        self._calibration()
         if not self.report and not self.failed and self.options.sets:
             print("Nothing was measured.")
         self._write()
@@ -170,7 +171,7 @@ class Measurement:
         groups = grouped(kind, results)
         self.report[name] = {key: figures(of_group, kind.positive) for key, of_group in groups.items()}
         print(table(name, self.report[name]))
-        self.fitted[name] = fit.count(whole(groups))
+        self.results[name] = {key: list(of_set) for key, of_set in results.items()}
         everything = [result for of_set in results.values() for result in of_set]
         for line in (*kind.summary(everything), *differences(everything, self.options.show)):
             print(line)
@@ -192,6 +193,25 @@ class Measurement:
             f"{found['median_ms']:.3f} ms, p99 {found['p99_ms']:.2f} ms, longest {found['max_ms']:.0f} ms\n"
         )
 
+    def _counted(self, kind: str) -> list[tuple[str, list[Result]]]:
+        """Return the results of a kind by set, without those sets that measure something else."""
+        apart = KINDS[kind].apart
+        return [(name, found) for name, found in self.results[kind].items() if name not in apart]
+
+    def _calibration(self) -> None:
+        """Print and store how far the confidences are off on problems and on sets that did not count for them."""
+        found = {f"{kind}/{name}": rows for kind in self.results for name, rows in self._counted(kind)}
+        if len(found) < 2:
+            return
+        ways = {"leave one set out": fit.left_out(found), "cross-fitted by problem": fit.cross_fitted(found)}
+        for way, deviations in ways.items():
+            reliability = bins([pair for one in deviations for pair in one.stated])
+            gaps = fit.gaps(deviations)
+            self.report.setdefault("calibration", {})[way] = {"bins": reliability, "gaps": gaps}
+            print(f"calibration, {way}:")
+            for line in (*bin_lines(reliability), *gap_lines(gaps)):
+                print(line)
+
     def _problem(self, message: str) -> None:
         self.failed = True
         print(f"bestofn: {message}", file=sys.stderr)
@@ -203,7 +223,8 @@ class Measurement:
         if self.options.rows is not None:
             self.options.rows.write_text("".join(self.lines), encoding="utf-8")
         if self.options.fit is not None:
-            fit.write(self.options.fit, self.fitted)
+            tables = {kind: {name: fit.count(found) for name, found in self._counted(kind)} for kind in self.results}
+            fit.write(self.options.fit, tables)
 
 
 @asynccontextmanager
@@ -274,13 +295,21 @@ def table(kind: str, report: Mapping[str, Mapping[str, Any]]) -> str:
             f"{_of(found['wrong_fails'], found['positives']):>15} / "
             f"{_of(found['wrong_passes'], found['rows'] - found['positives']):<15} {brier}"
         )
-    for one in whole(report)["bins"]:
-        mark = "   <- more than 3 points" if badly_calibrated([one]) else ""
-        lines.append(
-            f"    stated {one['from']:.1f}-{one['to']:.1f}: {one['rows']:>5} rows, mean {one['stated']:.3f}, "
-            f"right {one['right']:.3f}{mark}"
-        )
-    return "\n".join(lines)
+    return "\n".join([*lines, *bin_lines(whole(report)["bins"])])
+
+
+def bin_lines(reliability: Sequence[dict[str, float | int]]) -> list[str]:
+    """Return the lines of a reliability table."""
+    return [
+        f"    stated {one['from']:.1f}-{one['to']:.1f}: {one['rows']:>5} rows, mean {one['stated']:.3f}, "
+        f"right {one['right']:.3f}{'   <- more than 3 points' if badly_calibrated([one]) else ''}"
+        for one in reliability
+    ]
+
+
+def gap_lines(gaps: Mapping[str, float]) -> list[str]:
+    """Return the lines of the sets on which the confidences are too high or too low, the worst first."""
+    return [f"    {name}: right minus stated {gap:+.3f}" for name, gap in sorted(gaps.items(), key=lambda one: one[1])]
 
 
 def _percent(share: float | None) -> str:
