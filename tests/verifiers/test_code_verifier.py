@@ -37,10 +37,10 @@ class Canned:
         return self.execution
 
 
-def judge(sandbox: Any, tests: CodeTests | None, *answers: str) -> list[Verdict]:
+def judge(sandbox: Any, tests: CodeTests | None, *answers: str, question: str = "?") -> list[Verdict]:
     async def every() -> list[Verdict]:
         verifier = CodeVerifier(sandbox)
-        query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+        query = Query("q", "code", ({"role": "user", "content": question},), reference=Reference(tests=tests))
         candidates = (Candidate(0, ({"role": "assistant", "content": answer},)) for answer in answers)
         return list(await asyncio.gather(*(verifier.verify(query, candidate) for candidate in candidates)))
 
@@ -84,6 +84,26 @@ def test_one_of_several_results_is_enough() -> None:
     tests = CodeTests("function", "python", ({"args": [2], "expected": [4], "also": [4], "json": True},), "double")
     outcomes = [judge(Canned(returns=({"value": value},)), tests, ANSWER)[0].outcome for value in ([4], 4, (4,), 5)]
     assert outcomes == ["pass", "pass", "pass", "fail"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Print the sum of two primes. If there are multiple answers, print any of them.",
+        "Return any valid permutation.",
+        "If several solutions exist, you may output any.",
+        "Any correct partition will be accepted.",
+    ],
+)
+def test_another_output_of_a_problem_with_several_right_ones_is_undecided(question: str) -> None:
+    right, other = {"value": 4}, {"value": 11}
+    (verdict,) = judge(Canned(returns=(right, other)), DOUBLE, ANSWER, question=question)
+    assert (verdict.outcome, verdict.detail["tests_passed"]) == ("abstain", 1)
+    assert "several outputs" in verdict.explanation
+    assert judge(Canned(returns=(right, {"value": 10})), DOUBLE, ANSWER, question=question)[0].outcome == "pass"
+    assert judge(Canned(status="timeout", returns=()), DOUBLE, ANSWER, question=question)[0].outcome == "fail"
+    listed = CodeTests("function", "python", ({"args": [2], "expected": [4], "also": [5]},), "double")
+    assert judge(Canned(returns=({"value": 6},)), listed, ANSWER, question=question)[0].outcome == "fail"
 
 
 def test_tests_that_differ_in_types_only_are_not_judged_once() -> None:

@@ -126,6 +126,8 @@ class CodeVerifier:
         tally = await self._once(source, tests, offered_names(tests, query))
         verdict = self._verdict(tally, tests, time.monotonic() - begun)
         doubt = _doubt(found, cut, tally.status) if verdict.outcome == "fail" else ""
+        if verdict.outcome == "fail" and not doubt and tally.status == "ok" and has_several_outputs(query, tests):
+            doubt = "the problem accepts several outputs, and the tests know one of them"
         if doubt:
             return replace(verdict, outcome="abstain", confidence=0.0, explanation=f"{doubt}; {verdict.explanation}")
         return verdict
@@ -249,6 +251,23 @@ _ASSERTION = re.compile(
     r"assert|raise|throw|check|\[\[|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)|\bErr\("
     r"|\bint main\b(?s:.*)\breturn (?!0;)"
 )
+
+
+_SEVERAL_OUTPUTS = re.compile(
+    r"\b(?:multiple|several|many|more than one)\b[^.\n]{0,80}\b(?:answers?|solutions?|outputs?|ways)\b[^.\n]{0,80}"
+    r"\b(?:any|either|arbitrary)\b"
+    r"|\b(?:print|output|return|find|report) any (?:of them|one|valid|such|possible|correct)\b"
+    r"|\bany (?:valid|correct|suitable|of them|such)\b[^.\n]{0,60}\b(?:accepted|allowed|acceptable)\b"
+    r"|\bspecial judge\b",
+    re.IGNORECASE,
+)
+
+
+def has_several_outputs(query: Query, tests: CodeTests) -> bool:
+    """Return whether the problem says that any of several outputs is right, and the tests compare with one of them."""
+    if tests.kind not in ("stdin", "output", "function") or any("also" in case for case in tests.cases):
+        return False
+    return _SEVERAL_OUTPUTS.search(query.text) is not None
 
 
 def why_undecidable(tests: CodeTests) -> str:
