@@ -53,7 +53,7 @@ _ASSERTS = re.compile(
     r"(?i)assert|expect|check|verif|equal|ensure|^(?:ok|is|eq|must|same|true|false|no_?error|error|nil|not_?nil|len|empty)$"
 )
 _ASSERTS_ONE = re.compile(r"(?i)(?:debug_)?assert(?:_?(?:true|false|that))?|ok|is_?(?:true|false)|true|false")
-_EQUAL = re.compile(r"(?i)equal|_eq$|^eq$|^is$|^same|close$")
+_EQUAL = re.compile(r"(?i)equal|same|_eq$|^eq$|^is$|close$")
 _UNEQUAL = re.compile(r"(?i)false|not|_ne$|differ")
 _FAILS = re.compile(
     r"\bthrow\b|\b\w*\.(?:Error|Fatal|Fail)\w*\(|\bpanic!?\s*\(|\b(?:_?[Ee]xit|abort|terminate|fail\w*)\s*\("
@@ -206,7 +206,7 @@ class _Reader:
 
     def _compared_here(self, node: Node) -> Assertion | None:
         """Return the assertion of a comparison with a result of the program, wherever it stands."""
-        if self._operator(node) != "==" or not self._uses_program(node):
+        if self._operator(node) not in ("==", "<", "<=") or not self._uses_program(node):
             return None
         changed = self._changed(node, wanted=True)
         return Assertion(node, (changed,), by_value=True) if changed else None
