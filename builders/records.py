@@ -333,7 +333,8 @@ class Limits:
 class Program:
     """A program to execute in a sandbox: untrusted source and its inputs, never the expected results.
 
-    At most one of ``stdins``, ``calls`` and ``tests`` is set. If none is set, the program runs once with ``stdin``.
+    At most one of ``stdins``, ``calls`` and ``tests`` is set. If none is set, the program runs once with ``stdin``. No
+    sandbox runs TypeScript: the verifier lets the compiler make it JavaScript, and runs that.
 
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is

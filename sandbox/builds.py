@@ -5,7 +5,6 @@ Compiling and running are two executions in the sandbox. A program with several 
 
 from __future__ import annotations
 
-import base64
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -20,7 +19,6 @@ LIMITS = Limits(wall_s=60, cpu_s=60, memory_mb=1024)
 
 _CACHE_CHARACTERS = 64 << 20
 _DECODE_S = 30.0
-_NO_TYPESCRIPT = 77  # exit code if Node has no TypeScript compiler
 
 NAMES = {"typescript": "TypeScript", "cpp": "C++", "go": "Go", "rust": "Rust", "java": "Java"}
 _COMPILERS = {
@@ -48,28 +46,13 @@ class Builds:
         """Return the program in a form that a box can run at once; the compiler's execution if compiling fails."""
         if program.language not in COMPILED:
             return program
-        prepared = await (self._translated if program.language == "typescript" else self._compiled)(program)
-        if isinstance(prepared, Execution) and program.stdins:
-            return replace(prepared, runs=(prepared,))
-        return prepared
-
-    async def _compiled(self, program: Program) -> Program | Execution:
         made = await self._built(program)
-        return made if isinstance(made, Execution) else replace(program, built=made)
-
-    async def _translated(self, program: Program) -> Program | Execution:
-        """Return the TypeScript program and its tests as JavaScript; the compiler's execution if compiling fails."""
-        translated: list[str] = []
-        for source in (program.source, program.setup, *program.tests):
-            made = await self._built(Program("typescript", source)) if source.strip() else source
-            if isinstance(made, Execution):
-                return made
-            translated.append(made)
-        source, setup, *tests = translated
-        return replace(program, language="javascript", source=source, setup=setup, tests=tuple(tests))
+        if not isinstance(made, Execution):
+            return replace(program, built=made)
+        return replace(made, runs=(made,)) if program.stdins else made
 
     async def _built(self, program: Program) -> str | Execution:
-        """Return the compiled program as base64, or JavaScript source; the compiler's execution if compiling fails."""
+        """Return the compiled program as base64; the compiler's execution if compiling fails."""
         called = program.calls[0]["name"] if program.calls else ""
         key = (program.language, program.source, program.tests, program.setup, called)
         known = self._cache.get(key)
@@ -94,23 +77,19 @@ class Builds:
         if execution.status == "infra":
             return execution
         if execution.status != "ok":
-            return _failed(execution, language)
+            return _failed(execution)
         returns: tuple[JsonObject, ...] = execution.returns
         if execution.packed is not None:
             returns = await self._decoders.call(execution.packed.decode, timeout_s=_DECODE_S)
         made = returns[0].get("value") if returns else None
         if not isinstance(made, str):
             error = str(returns[0].get("error", "")) if returns else ""
-            return _infra(error) if error.startswith(BROKEN) else _no_compiler(language)
-        if language != "typescript":
-            return made
-        return base64.b64decode(made).decode("utf-8", "replace")
+            return _infra(error if error.startswith(BROKEN) else no_compiler(language))
+        return made
 
 
-def _failed(execution: Execution, language: str) -> Execution:
+def _failed(execution: Execution) -> Execution:
     """Return ``execution``, a failed compilation, with one more line of stderr: why the program does not compile."""
-    if language == "typescript" and execution.exit_code == _NO_TYPESCRIPT:
-        return _no_compiler(language)
     reason = {
         "timeout": "the compiler exceeded its time limit",
         "memory": "the compiler exceeded its memory limit",
@@ -120,12 +99,12 @@ def _failed(execution: Execution, language: str) -> Execution:
     return replace(execution, stderr=f"{execution.stderr.rstrip()}\nthe program does not compile: {reason}", returns=())
 
 
-def _no_compiler(language: str) -> Execution:
-    reason = (
+def no_compiler(language: str) -> str:
+    """Return the message that the sandbox cannot compile a language, with the remedy."""
+    return (
         f"the sandbox has no compiler for {NAMES[language]}. With sandbox=docker, set sandbox.languages=[{language}]; "
         f"with sandbox=local, install {_COMPILERS[language]}"
     )
-    return _infra(reason)
 
 
 def _infra(reason: str) -> Execution:

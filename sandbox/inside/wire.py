@@ -14,8 +14,8 @@ REQUEST = struct.Struct("<4s4sII10I")
 REPLY = struct.Struct("<4sBBhIIIIIdd")
 MAGIC = b"bofn"
 
-LANGUAGES = ("python", "javascript", "bash", "sql", "engine", "typescript", "cpp", "go", "rust", "java")
-COMPILED = ("typescript", "cpp", "go", "rust", "java")
+LANGUAGES = ("python", "javascript", "bash", "sql", "engine", "cpp", "go", "rust", "java")
+COMPILED = ("cpp", "go", "rust", "java")
 STATUSES = ("ok", "error", "timeout", "memory", "output", "infra")
 
 # Flags of a reply. Processes or files that a run left behind make the box unfit for the next run.
@@ -41,7 +41,9 @@ class Request(NamedTuple):
     prints_answer: int  # 1: standard output is the answer; 0: it is only shown, so a long output is cut
 
     def pack(self) -> bytes:
-        """Return the header as ``REQUEST.size`` bytes."""
+        """Return the header as ``REQUEST.size`` bytes. Raises ``ValueError`` if no sandbox runs the language."""
+        if self.language not in LANGUAGES:
+            raise ValueError(f"no sandbox runs {self.language!r}; expected one of {', '.join(LANGUAGES)}")
         return REQUEST.pack(MAGIC, _code(self.language), *self[1:])
 
 

@@ -5,7 +5,7 @@ Only the supervisor imports this module, because importing all languages loads m
 
 from __future__ import annotations
 
-from bestofn.sandbox.languages import bash, cpp, engine, go, java, javascript, python, rust, sql, typescript
+from bestofn.sandbox.languages import bash, cpp, engine, go, java, javascript, python, rust, sql
 
 BY_NAME = {
     "python": python.LANGUAGE,
@@ -13,7 +13,6 @@ BY_NAME = {
     "bash": bash.LANGUAGE,
     "sql": sql.LANGUAGE,
     "engine": engine.LANGUAGE,
-    "typescript": typescript.LANGUAGE,
     "cpp": cpp.LANGUAGE,
     "go": go.LANGUAGE,
     "rust": rust.LANGUAGE,

@@ -1,6 +1,6 @@
 """Compiled languages: a first execution compiles the program, and later executions run the result.
 
-``cpp``, ``go``, ``rust``, ``java`` and ``typescript`` describe their compilers with a ``Toolchain``. ``builds`` on the
+``cpp``, ``go``, ``rust`` and ``java`` describe their compilers with a ``Toolchain``. ``builds`` on the
 host requests these executions. The folder of a box forbids execution, so a program is executed from a file in memory.
 Tests are compiled with the program and run in its process, as benchmarks run them. The host puts altered assertions
 beside the original ones (``verifiers.code_verifier.compiled_tests``). Each has a number, and a run executes the altered

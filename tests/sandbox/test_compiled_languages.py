@@ -136,10 +136,34 @@ async def verdict(sandbox: LocalSandbox, tests: CodeTests, source: str) -> Verdi
 def test_each_language_has_a_code_of_its_own_in_requests() -> None:
     assert len({_code(name) for name in LANGUAGES}) == len(LANGUAGES)
     assert all(len(_code(name)) == 4 for name in LANGUAGES)
-    assert set(COMPILED) == set(SAMPLES)
+    assert {*COMPILED, "typescript"} == set(SAMPLES)
 
 
-@each(list(SAMPLES))
+def test_no_sandbox_runs_typescript_itself(in_sandbox: InSandbox) -> None:
+    async def run(sandbox: LocalSandbox) -> None:
+        with pytest.raises(ValueError, match="no sandbox runs 'typescript'"):
+            await sandbox.run(Program("typescript", "let a: number = 1"))
+
+    in_sandbox(run)
+
+
+def test_typescript_reads_its_input_and_its_mistakes_are_told_apart(in_sandbox: InSandbox) -> None:
+    sample = sample_in("typescript")
+    pairs = ({"stdin": "1 2", "stdout": "3"}, {"stdin": "5 6", "stdout": "11"})
+
+    async def run(sandbox: LocalSandbox) -> None:
+        inputs = CodeTests("stdin", "typescript", pairs)
+        assert (await verdict(sandbox, inputs, sample.adds_input)).outcome == "pass"
+        broken = await verdict(sandbox, inputs, f"{sample.adds_input} ((")
+        assert (broken.outcome, "does not compile: line" in broken.explanation) == ("fail", True), broken
+        tests = CodeTests("asserts", "typescript", ({"source": f"{sample.passing} (("},))
+        wrong_tests = await verdict(sandbox, tests, sample.function)
+        assert (wrong_tests.outcome, "not valid TypeScript" in wrong_tests.explanation) == ("error", True), wrong_tests
+
+    in_sandbox(run)
+
+
+@each([language for language in SAMPLES if language != "typescript"])
 def test_a_program_is_compiled_once_and_run_per_input(language: Language, in_sandbox: InSandbox) -> None:
     sample = sample_in(language)
 

@@ -53,7 +53,7 @@ def same_value(expected: object, result: object, language: str = "python", depth
     if isinstance(expected, float):
         return isinstance(result, (float, int)) and type(result) in (float, int) and _close(expected, result)
     if isinstance(expected, int):
-        if language in ("javascript", "typescript") and type(result) is float:
+        if language == "javascript" and type(result) is float:
             return result == expected
         return type(result) is int and result == expected
     if type(result) is not type(expected):

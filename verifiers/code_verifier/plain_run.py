@@ -70,7 +70,7 @@ def _with_tests(program: Program, tests: CodeTests) -> Program | None:
 
 def _calls(tests: CodeTests) -> tuple[str, ...]:
     """Return one assertion per case of the kind ``function``; () if the values cannot be written as source code."""
-    if tests.language in ("javascript", "typescript"):
+    if tests.language == "javascript":
         try:
             return tuple(_javascript_call(tests.entry_point, case) for case in tests.cases)
         except ValueError:  # NaN or an infinity, which JSON does not have

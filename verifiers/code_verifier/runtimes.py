@@ -178,7 +178,6 @@ class _Language:
 _LANGUAGES = {
     "python": _Language(_python_modules, _PYTHON_PROBE, repr, "Python", "Python module"),
     "javascript": _Language(_node_packages, _NODE_PROBE, json.dumps, "Node", "Node package"),
-    "typescript": _Language(_node_packages, _NODE_PROBE, json.dumps, "Node", "Node package"),
     "bash": _Language(_commands, _BASH_PROBE, " ".join, "Bash", "command"),
     "cpp": _Language(_cpp_headers, _CPP_PROBE, _cpp_checks, "g++", "C++ header"),
     "rust": _Language(_rust_crates, "", " ".join, "rustc", "Rust crate"),
@@ -218,7 +217,7 @@ class Runtimes:
             return ""
         wanted = [one for one in asked if one]
         missing: list[str] | None = [] if language.probe else wanted
-        if language.probe and (wanted or name in ("javascript", "typescript")):
+        if language.probe and (wanted or name == "javascript"):
             source = language.probe.replace("{names}", language.names(wanted))
             execution = await self.sandbox.run(Program(name, source, limits=Limits(wall_s=20, cpu_s=20)))  # type: ignore[arg-type]
             missing = _listed(execution)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-LANGUAGES = ("javascript", "typescript", "bash", "cpp", "go", "rust", "java")
+LANGUAGES = ("javascript", "bash", "cpp", "go", "rust", "java")
 """The languages whose tests this module can read."""
 
 _RUST_MACRO = re.compile(rb"\b((?:debug_)?assert\w*|panic)!(?=\s*\()")
@@ -98,5 +98,4 @@ def _parser(language: str) -> Parser:
     from tree_sitter import Language, Parser  # loaded with the first tests that need it
 
     grammar = importlib.import_module(f"tree_sitter_{language}")
-    made = grammar.language_typescript() if language == "typescript" else grammar.language()
-    return Parser(Language(made))
+    return Parser(Language(grammar.language()))

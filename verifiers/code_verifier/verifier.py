@@ -34,6 +34,7 @@ from bestofn.verifiers.code_verifier.rows import judge_rows
 from bestofn.verifiers.code_verifier.runtimes import Need, Runtimes
 from bestofn.verifiers.code_verifier.syntax import identifiers, is_broken, read_python
 from bestofn.verifiers.code_verifier.tallies import Tally
+from bestofn.verifiers.code_verifier.typescript import as_javascript
 from bestofn.verifiers.code_verifier.values import NotValues, judge_values
 
 P = ParamSpec("P")
@@ -191,6 +192,11 @@ class CodeVerifier:
             if reading.error and self._knows_the_grammar():
                 return _not_python(reading.error, tests)
             program = replace(program, source=await _aside(source, with_prelude, source, reading, offered))
+        if tests.language == "typescript":
+            made = await as_javascript(self.sandbox, program, tests)
+            if isinstance(made, Tally):
+                return made
+            program, tests = made
         values = True
         if tests.language == "python" and tests.kind in ("asserts", "check"):
             try:

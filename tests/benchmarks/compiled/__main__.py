@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.benchmarks.compiled.forms import FORMS
+from bestofn.sandbox.inside.wire import COMPILED
 from tests.benchmarks.compiled.programs import every_program
 from tests.benchmarks.compiled.times import print_times
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         (folder / "data.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
         print(f"{len(rows)} programs in {folder}")
     if "times" in options:
-        print_times(int(options["times"]), options.get("languages", ",".join(FORMS)).split(","))
+        print_times(int(options["times"]), options.get("languages", ",".join(COMPILED)).split(","))
     return 0
 
 

@@ -68,7 +68,7 @@ def _bare(program: Program, seconds: dict[str, list[float]]) -> None:
         for command in toolchain.commands(list(sources)):
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
         path = f"{folder}/{toolchain.output}"
-        start = toolchain.start(path, 512) if toolchain.start else ["node", path] if path.endswith(".js") else [path]
+        start = toolchain.start(path, 512) if toolchain.start else [path]
         with _timed(seconds["run"]):
             subprocess.run([*_WITH_DESCRIPTORS, *start], cwd=folder, check=True, capture_output=True)
 
