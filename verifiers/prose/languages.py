@@ -34,7 +34,7 @@ def _any(name: str, but: str = "") -> str:
     return rf"(?<![\w\\])(?:{spaced})(?!\w)" + others
 
 
-ANNOUNCEMENT = rf"(?:{_any('answer', but='en')})[*_]*\s*(?:{_IS})[\s*_:]*"
+ANNOUNCEMENT = rf"(?:{_any('answer', but='en')})[*_】]*\s*(?:{_IS})[\s*_:]*"
 """Announces an answer in another language than English: "La réponse est", "答案:"."""
 HEADING = rf"(?:^|\n)[#>*_ \t]+(?:{_any('answer')})[ \t]*:?[*_ \t]*:?[ \t]*\n\s*"
 """A line of its own that announces an answer: "### Final Answer"."""

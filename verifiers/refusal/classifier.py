@@ -11,9 +11,10 @@ from dataclasses import replace
 from bestofn.builders.formats.judge_reply import fenced, object_schema
 from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import PlannedCalls, Sampler, Verifier, in_worker, planned_calls, verified_by
-from bestofn.builders.records import Candidate, JsonObject, Persona, Query, Verdict
+from bestofn.builders.records import Candidate, JsonObject, Persona, Query, Reference, Verdict
 from bestofn.verifiers.judge.prompts import SYSTEM, prompt
-from bestofn.verifiers.refusal.patterns import THRESHOLD, Refusal, classify
+from bestofn.verifiers.prose.assertion import denies
+from bestofn.verifiers.refusal.patterns import THRESHOLD, Refusal, classify, commits
 
 REPORTED = 0.95
 """The confidence of a refusal that the provider reports as the reason for the end of the answer."""
@@ -101,14 +102,16 @@ def refusal_detail(refusal: Refusal) -> JsonObject:
     }
 
 
-# Adds to each verdict whether the answer is a refusal.
+# Adds to each verdict whether the answer is a refusal, and lets no refusal pass.
 
 
 class WithRefusal:
     """Verifies with ``verifier``, and adds the refusal classification as ``detail["refusal"]``.
 
-    The outcome does not change: a correct answer that contains "I cannot" still passes. Pairing may exclude refusals,
-    unless the verifier reports that the refusal is right: ``detail["refusal"]["right"]``.
+    A refusal that passes for an accepted answer becomes ``abstain``, because it only mentions that answer. It passes if
+    it announces an answer all the same, if an accepted answer declines too ("cannot be determined"), or if the verifier
+    reports that the refusal is right: ``detail["refusal"]["right"]``. Programs, calls and facts are evidence of their
+    own and are not questioned. Pairing may exclude all other refusals.
     """
 
     def __init__(self, verifier: Verifier, classifier: RefusalClassifier) -> None:
@@ -138,4 +141,14 @@ class WithRefusal:
         verdict = await self.verifier.verify(query, candidate)
         refusal = await self.classifier.classify(query, candidate)
         own = verdict.detail.get("refusal") or {}
-        return replace(verdict, detail={**verdict.detail, "refusal": {**refusal_detail(refusal), **own}})
+        verdict = replace(verdict, detail={**verdict.detail, "refusal": {**refusal_detail(refusal), **own}})
+        mentions = verdict.outcome == "pass" and _answers_in_prose(query.reference) and not commits(candidate.text)
+        if refusal.is_refusal and mentions and not own.get("right"):
+            return replace(verdict, outcome="abstain", confidence=0.0, explanation="the answer is a refusal")
+        return verdict
+
+
+def _answers_in_prose(reference: Reference) -> bool:
+    """Return whether the reference is an answer that prose can mention, and that does not decline itself."""
+    evidence = reference.tests or reference.calls is not None or reference.state or reference.facts
+    return bool(reference.accepted) and not evidence and not any(map(denies, reference.accepted))

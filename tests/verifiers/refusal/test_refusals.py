@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestofn.builders.errors import ServiceError
-from bestofn.builders.records import Candidate, Completion, Query
+from bestofn.builders.records import Candidate, Completion, Query, Reference, Verdict
 from bestofn.verifiers.refusal import patterns
 from bestofn.verifiers.refusal.answer_text import prose
-from bestofn.verifiers.refusal.classifier import RefusalClassifier, refusal_detail
+from bestofn.verifiers.refusal.classifier import RefusalClassifier, WithRefusal, refusal_detail
 from bestofn.verifiers.refusal.patterns import PATTERNS, classify, probability, refusal_rule
 from bestofn.verifiers.refusal.rules import ENGLISH_SIGNS, RefusalPattern
 from tests.growth import assert_linear
@@ -330,3 +330,26 @@ def test_pronouns_and_the_future_tense_decline_too(text: str) -> None:
 )
 def test_praise_translations_and_conditions_are_no_refusals(question: str, text: str) -> None:
     assert not classify(text, (), question).is_refusal
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "outcome"),
+    [
+        (Reference(answer="4"), "I'm sorry, but I can't help with that.", "abstain"),
+        (Reference(answer="4"), "The answer is 4.", "pass"),
+        (Reference(answer="cannot be determined"), "I can't determine that: it cannot be determined.", "pass"),
+        (Reference(calls=()), "I'm sorry, but I can't help with that.", "pass"),
+    ],
+)
+def test_a_refusal_passes_only_if_the_reference_declines(reference: Reference, text: str, outcome: str) -> None:
+    class Passes:
+        name = "passes"
+
+        async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+            return Verdict("pass", 1.0, "", self.name)
+
+    query = Query("q", "", ({"role": "user", "content": "What is it?"},), reference=reference)
+    candidate = Candidate(0, ({"role": "assistant", "content": text},))
+    verdict = asyncio.run(WithRefusal(Passes(), RefusalClassifier()).verify(query, candidate))
+    assert verdict.outcome == outcome
+    assert "refusal" in verdict.detail

@@ -10,8 +10,8 @@ from bestofn.verifiers.calibration import rule_of
 from tests.benchmarks.accuracy.figures import Decision, Result
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow
 
-ROUTED = ("verifier=by_split", "verifier.refusals=null")
-"""The default verifier of a build. The refusal classifier is left out, because it changes no outcome."""
+ROUTED = ("verifier=by_split",)
+"""The default verifier of a build."""
 
 
 def by_outcome(verdict: Verdict) -> Decision:
