@@ -77,9 +77,11 @@ def is_text(answer: str) -> bool:
     Numbers, quantities with units, formulas, option letters, truth values, numbers in words and "no solution" are
     mathematics.
     """
+    if _SCORE.fullmatch(answer.strip()):
+        return True
     if len(answer) > MOST_LENGTH or not _LETTER.search(answer) or "\\boxed" in answer or "####" in answer:
         return False
-    if formula(answer) is not None or _SCORE.fullmatch(answer.strip()):
+    if formula(answer) is not None:
         return True
     written = plain(answer).strip(" .")
     if _FORMAL.search(answer) or not _WORD.search(written) or not isinstance(read(answer), Text):

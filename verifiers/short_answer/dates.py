@@ -17,6 +17,22 @@ _MONTH = (
     r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
+_FOREIGN = {
+    name: number
+    for number, names in enumerate(
+        (
+            "januar jänner janvier enero janeiro gennaio января",
+            "februar feber février febrero fevereiro febbraio февраля",
+            "märz mars marzo março марта", "avril abril aprile апреля", "mai mayo maio maggio мая",
+            "juni juin junio junho giugno июня", "juli juillet julio julho luglio июля", "août agosto августа",
+            "septembre septiembre setembro settembre сентября", "oktober octobre octubre outubro ottobre октября",
+            "novembre noviembre novembro ноября", "dezember décembre diciembre dezembro dicembre декабря",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+"""The months in German, French, Spanish, Portuguese, Italian and Russian. They are read only after a day."""
 _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<{0}>[12]\d{{3}})(?!\d*[.,]?\d)"
 _DAY_IN_MONTH = 31
@@ -28,6 +44,9 @@ _PATTERNS = tuple(
     for pattern in (
         r"\b(?P<first_decade>[12]\d{2}0)'?s\s*(?:-|to|until|till|through|and)\s*(?:the\s+)?(?P<last_decade>[12]\d{2}0)'?s\b",
         rf"(?<![\w.]){_DAY.format('day')}\s*(?:of\s+)?{_MONTH.format('month')}(?:,?\s*(?:of\s+)?{_YEAR.format('year')})?",
+        rf"(?<![\w.])(?P<day>[0-3]?\d)(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(_FOREIGN)})\b"
+        rf"(?:\s+(?:del?\s+)?{_YEAR.format('year')})?",
+        r"(?<!\d)(?P<year>[12]\d{3})\s*年(?:\s*(?P<number>1[0-2]|0?[1-9])\s*月(?:\s*(?P<day>[0-3]?\d)\s*[日号號])?)?",
         rf"\b{_MONTH.format('month')}\s*{_DAY.format('day')}(?!\d|:\d)(?:,?\s*{_YEAR.format('year')})?",
         rf"\b{_MONTH.format('month')},?\s*(?:of\s+)?{_YEAR.format('year')}",
         r"(?<![\d-])(?P<year>[12]\d{3})-(?P<number>0\d|1[0-2])-(?P<day>[0-3]\d)(?!\d)",
@@ -106,6 +125,7 @@ def _date(match: re.Match[str]) -> Date | None:
         return _years(match, -int(groups["bc"]), -int(groups["bc"]))
     year = int(groups["year"]) if groups.get("year") else None
     month = int(groups["number"]) if groups.get("number") else _month(groups.get("month"))
+    month = _FOREIGN[groups["foreign"].lower()] if groups.get("foreign") else month
     return _calendar_date(match, year, month, int(groups["day"]) if groups.get("day") else None)
 
 

@@ -352,14 +352,14 @@ def same_list(case: Case) -> Finding | None:
 
     The order of the items counts only if the question asks for an order.
     """
-    reference = case.references[0].text
+    reference = case.references[0]
     if case.question.several == 1 and not case.question.ordered:
         return None
-    wanted = items(reference)
-    ordered = case.question.ordered or _SCORE.search(reference) is not None
+    wanted = items(reference.text)
+    ordered = case.question.ordered or _SCORE.search(reference.text) is not None
     if len(case.references) > 1 or len(wanted) < 2 or len(wanted) < case.question.several:
         return None
-    if case.references[0].kind in ("date", "number"):
+    if reference.kind in ("date", "number"):
         return None
     places = [_place(case, item) for item in wanted]
     found = [place for place in places if place is not None]

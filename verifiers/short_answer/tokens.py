@@ -82,6 +82,8 @@ _MINUS = re.compile(
 )
 _DECIDING = re.compile(r"[-+*/=<>|\\^@#{}±×÷←-⇿∀-⋿☀-➿♭♯]")
 _GRADE = re.compile(r"\b([A-F]|AB|O) (plus|minus)\b")  # a grade or a blood group in words
+_EUROPEAN = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)")  # 1.200,50
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,]|\.\d)")
 _ACCOUNT = re.compile(r"^\s*\(\s*(?=[$£€]\s?\d)([^()]*)\)\s*$")  # a loss in accounts: ($120)
 _LATEX = re.compile(r"\\(?:[A-Za-z]+\s?|[,;:! ])|[{}$~]|(?<=\w)[_^](?=[\w{(+-])")
 _TEXT_SIGN = str.maketrans(
@@ -103,6 +105,10 @@ def plain(text: str) -> str:
         text = _DOLLARS.sub("\0", text) if "$" in text else text
         text = _LATEX.sub("", text.replace("\\%", "%").replace("\\&", "&").replace("\\$", "\0")).replace("\0", "$")
     text = _GRADE.sub(lambda match: match[1] + {"plus": "+", "minus": "-"}[match[2]], text)
+    if "," in text:
+        text = _DECIMAL_COMMA.sub(
+            r"\1.\2", _EUROPEAN.sub(lambda match: match[0].replace(".", "").replace(",", "."), text)
+        )
     return _ACCOUNT.sub(r"-\1", _MINUS.sub("-", text))
 
 

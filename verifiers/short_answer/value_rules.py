@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bestofn.verifiers.short_answer import dates, formulas, quantities, text_rules
 from bestofn.verifiers.short_answer.case import SHORT, Case, Finding, Mention
+from bestofn.verifiers.short_answer.number_words import is_whole, spelled
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 
@@ -133,6 +134,7 @@ def quantity(case: Case) -> Finding | None:
         for quantity in quantities.quantities(case.text.text)
         if not case.in_question(quantity.start, quantity.end) and not _in_date(case, quantity)
     ]
+    given += _spelled(case, wanted)
     relations = [{_relation(case, ours, theirs) for ours in wanted} for theirs in given]
     pairs = list(zip(given, relations, strict=True))
     slots = [(quantity, found) for quantity, found in pairs if _is_slot(case, quantity, given, wanted)]
@@ -149,6 +151,20 @@ def quantity(case: Case) -> Finding | None:
         words = case.words(others[0].start, others[0].end)
         return Finding("fail", "another quantity", words, case.references[0].text)
     return None
+
+
+def _spelled(case: Case, wanted: Sequence[quantities.Quantity]) -> list[quantities.Quantity]:
+    """Return the places where the answer writes a number of a reference in words of another language than English."""
+    words = list(case.text.tokens)
+    return [
+        quantities.Quantity(ours.value, "", "", words[at].start, words[at + len(spelling) - 1].end)
+        for ours in wanted
+        if ours.value == int(ours.value)
+        for spelling in spelled(int(ours.value))
+        for at in case.text.index.get(spelling[0], ())
+        if tuple(word.form for word in words[at : at + len(spelling)]) == spelling
+        if is_whole(words, at, at + len(spelling))
+    ]
 
 
 def _relation(case: Case, ours: quantities.Quantity, theirs: quantities.Quantity) -> quantities.Relation:
