@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 from bestofn.builders.formats.multiple_choice import LETTERS, plain, to_ascii_forms, without_latex_wrappers
 
-_NOUN = r"(?:(?:the\s+)?(?:options?|choices?|alternatives?|answers?|letters?|选项|答案)\s*:?\s*)"
+_NOUN = (
+    r"(?:(?:the\s+)?(?:options?|choices?|alternatives?|answers?|letters?"
+    r"|alternativa|opci[óo]n|opção|opzione|lettre|letra|lettera|选项|答案)\s*:?\s*)"
+)
 _LETTER = (
     r"(?:[(\[{<]\s*([A-Za-z])\s*[)\]}>][.:]?"  # (b)
     r"|([A-Za-z])\s*[).:](?![\w)])"  # b)  b.  b:

@@ -16,6 +16,7 @@ from bestofn.builders.formats.multiple_choice import to_ascii_forms
 from bestofn.verifiers.choice.options import Choice, read_choice
 from bestofn.verifiers.math.extraction import Answer, final_answer, visible
 from bestofn.verifiers.prose.assertion import corrected, is_asserted, withdrawn
+from bestofn.verifiers.prose.languages import ANNOUNCEMENT
 
 MAX_STATEMENTS = 256  # statements that are read, from the end of the text
 EXPLICIT = ("tagged", "structured", "boxed", "hashes")  # kinds of ``final_answer`` that mark the answer
@@ -37,9 +38,7 @@ _CUE = re.compile(
     r"|\bI(?:'ll|'d| will| would| am going to)?(?:\s+(?:therefore|have to|must))?"
     r"\s+(?:choose|chose|select|pick|guess|go with|going with|opt for)\b"
     r"|[\"'](?:choice|option|letter|(?:correct|selected|answer)_?(?:option|choice|letter))[\"']\s*:"
-    r"|\b(?:respuesta|r[ée]ponse|antwort|risposta|resposta|ответ)(?:\s+(?:correcta?|correcte|richtige|corretta|final))?"
-    r"\s*(?:est|es|ist|lautet|è|é|:)(?:\s+(?:la|die|le|l'|option|opción))*"
-    r"|(?:答え|正解|正答|정답)\s*(?:は|은|:)"
+    rf"|(?:{ANNOUNCEMENT})(?:(?:la|die|le|l'|option|opción)\s+)*"
     r"|(?:^|\n)\W{0,8}(?:final|correct)\s+answer\W{0,4}\n|(?:^|\n) ?####\s|\bans\.\s|\[答案\]|(?:^|\n|。) ?答 ?:"
     r"|【\s*(?:正确|最终|参考|本题)*(?:答案|答)\s*】\s*:?"
     r"|(?:答案|正确选项|正确的选项|正确的)(?:就)?(?:应该|应当|应|即|就|也|只有)?(?:选择|选|是|为|:)"
@@ -85,7 +84,7 @@ _SENTENCE = re.compile(r"[^\n。；]+?(?:[。；]|\.(?=\s|$)|\n|$)")
 _WEAK_CUE = re.compile(
     r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*([A-Z])\s*\)|\b([A-Z])\b(?![.'’]))"
     r"[^.\n]{0,60}?\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|best|true)\b"
-    r"|\b(?:option|choice|answer)\s*\(?([A-Z])\b\)?"
+    r"|\b(?:option|choice|answer|[Aa]lternativa|[Oo]pci[óo]n|[Oo]pção|[Oo]pzione)\s*\(?([A-Z])\b\)?"
     r"|\(\s*([A-Z])\s*\)"
     r"|(?:选项\s*)([A-Z])|(?<![A-Za-z])([A-Z])\s*(?:项|选项)?(?:是|为)?正确"
 )

@@ -115,7 +115,10 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
     if len(statements) > 1 and last_end >= len(text.rstrip()) and _begins(statements[-2][0], statements[-1][0]):
         statements.pop()  # the last repetition is truncated
     statements = statements or (others if other_cases else [])
-    return Answer(statements[-1][0], "announced", rest=text[statements[-1][1] :]) if statements else None
+    if not statements:
+        return None
+    statement, end = statements[-1]
+    return Answer(affirmed(statement), "announced", rest=text[end:])
 
 
 def _announcements(text: str) -> list[re.Match[str]]:
@@ -350,7 +353,7 @@ def closing(text: str) -> Answer | None:
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text[-MOST_AT_END:]) if part.strip()]
     paragraphs = [part for part in paragraphs if not all(map(_is_remark, _sentences(part)))] or paragraphs
     paragraph = paragraphs[-1]
-    bold = _BOLD.findall(paragraph)
+    bold = [words for words in _BOLD.findall(paragraph) if not _is_label(words, paragraph)]
     if bold and re.search(r"\d|^[A-Z]", bold[-1]):
         if not _states(text, bold[-1]):
             return None
@@ -369,6 +372,11 @@ def closing(text: str) -> Answer | None:
     before = [first] if _BARE.fullmatch(first) else []
     before += sentences[-MOST_BEFORE:-1]
     return Answer(sentence, "closing sentence", cut_off=cut_off, before=" ".join(before), rest=rest)
+
+
+def _is_label(words: str, paragraph: str) -> bool:
+    """Return whether bold ``words`` are a heading in the line of its text: "**Conclusion.** There are 21"."""
+    return words.rstrip().endswith((".", ":")) and paragraph.startswith(f"**{words}**") and paragraph != f"**{words}**"
 
 
 def _states(text: str, sentence: str) -> bool:
@@ -504,6 +512,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _HINTS = ("think>", "thinking>", "thought", "reasoning>", "scratchpad>", "reflection>", "[think]", "[/think]", "think▷")
+_QUOTED_LINES = re.compile(r"^[ \t]*>[ \t]*[\"“«„].*$", re.MULTILINE)
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\w+)?<\|message\|>")
 _OTHER_CHANNEL = re.compile(r"<\|channel\|>(?:analysis|commentary)\b")
@@ -515,7 +524,7 @@ _TURN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return ``text`` without its thinking, without words that are struck out, and without what follows the turn.
+    """Return ``text`` without its thinking, without lines it quotes, words it strikes out, and what follows the turn.
 
     Thinking without an end mark extends to the end of the text, or to an ``<answer>`` tag. If an end mark has no start
     mark, all text before it is thinking.
@@ -524,6 +533,8 @@ def visible(text: str) -> str:
         text = _final_channel(text)
     if "~~" in text:
         text = _STRUCK.sub(" ", text)
+    if ">" in text:
+        text = _QUOTED_LINES.sub("", text)
     lowered = text.lower()
     if any(name in lowered for name in _HINTS):
         text = _without_thinking(text)
@@ -575,7 +586,7 @@ def final_answer(text: str) -> Answer:
     """Return the final answer in ``text``, or ``Answer("", "none")``. The time is linear in the length of the text."""
     text = visible(text[-MAX_LENGTH:])
     if not text.isascii():
-        text = _UNSPACED.sub(" ", text)
+        text = _UNSPACED.sub(" ", text.replace("。", ". ").replace("，", ", "))
     text, runs_on = _first_problem(text)
     for finder in (_tagged, structured, boxed, hashed, announced, labelled, closing):
         answer = finder(text)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
+from bestofn.verifiers.constraints.languages import language_of
 from bestofn.verifiers.math import units, words
 from bestofn.verifiers.math.equivalence import compare, marks, same_words
 from bestofn.verifiers.math.nodes import COLLECTIONS, Apply, Node, Symbol, Text, head
@@ -28,7 +29,7 @@ from bestofn.verifiers.math.rules.terms import (
     is_value,
     noted,
 )
-from bestofn.verifiers.math.stated_values import after_equals, listed, stated
+from bestofn.verifiers.math.stated_values import after_equals, listed, stated, without_bases
 
 Reading = tuple[Match, Node]  # a match, and the tree of the answer in this reading
 
@@ -140,15 +141,20 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     single = len(re.findall(r"[\d.,]*\d", text)) == 1
     if _BOUND.match(given.text) or (single and _DENIED.match(given.text)):
         return Doubt("a bound or a denial, no value"), given
-    node = stated(text) or (None if _DIGIT.search(text) else stated(words.with_digits(text)))
+    in_digits = words.with_digits(text)
+    node = stated(in_digits) or stated(text)
     if node is None:
         return None
+    said = without_bases(in_digits)
+    single = len(re.findall(r"[\d.,]*\d", said)) == 1
     match = compare(gold, node, terms)
+    if match.equal is False and language_of(text) not in ("", "en"):
+        return Doubt("a sentence whose number words are not read"), node
     if match.equal is False and has_several_values(gold) and not has_several_values(node):
         return Doubt("one of several values in words"), node
     if match.equal and "the unit is missing" in match.method and _names_another_unit(gold, text):
         return Doubt("the number has another unit"), node
-    if match.equal and single and _LIMITED.search(text):
+    if match.equal and single and _LIMITED.search(said):
         return Doubt("a bound in words, not a value"), node
     if match.equal is False and words.has_operation(text):
         return Doubt("an operation in words, not a value"), node
@@ -168,7 +174,6 @@ _AFTER_NUMBER = re.compile(
     r"[\d})$](?:[\s~]|\\[ ,;:!])*(?:\\(?:text|mathrm)\s*\{\s*)?(-(?=[a-z]))?"
     r"(?!(?:in|a|at|to|as|per)\b)([A-Za-zµμΩ]+(?:\s?/\s?[A-Za-zµμ]+)?)[^\d]*\Z"
 )
-_DIGIT = re.compile(r"\d")
 _BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
 _LIMITED = re.compile(
     r"(?:\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to"

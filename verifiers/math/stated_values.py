@@ -59,7 +59,25 @@ def stated(text: str) -> Node | None:
     return _only_number(sentences[0]) if numbers and numbers[0] is sentences[0] else None
 
 
+_BASES = re.compile(
+    r"(?<=\d)\s+(?:out\s+of|of\s+(?:the|all|these|those|his|her|their|our|its)|der|des|von|de\s+(?:los|las)|dei|delle|dos|das)"
+    r"\s+(?:the\s+)?\d[\d.,]*(?=\s|[.,;]?$)"  # "5 of the 12 students"
+    r"|^\W*(?:out\s+)?(?:of|among)\s+(?:the|all|these|those)\s+\d[\d.,]*"  # "Of the 12 students, 5 passed"
+    r"|\b(?:than|exceed(?:s|ed|ing)?|above|below)\s+[$£€]?\d[\d.,]*%?"  # "3 dogs older than 8 years"
+    r"|\((?:that is|i\.e\.|or|y|et|und|and|e)[^()]{1,60}\)",  # "2 hours (that is, 120 minutes)"
+    re.IGNORECASE,
+)
+"""A number with which a sentence compares the number that it states."""
+
+
+def without_bases(sentence: str) -> str:
+    """Return ``sentence`` without the numbers with which it compares another one; unchanged if no number remains."""
+    rest = _BASES.sub(" ", sentence)
+    return rest if _FIND.search(normal(rest)) else sentence
+
+
 def _one_value(sentence: str) -> Node | None:
+    sentence = without_bases(sentence)
     for finder in (after_equals, _single_formula, _after_verb, _only_number):
         node = finder(sentence)
         if node is not None:

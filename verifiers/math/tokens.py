@@ -107,7 +107,7 @@ STOPWORDS = frozenset(
     "all".split()
 )
 COUNTED = frozenset(
-    "cm mm km nm kg mg ml mi ft in lb lbs oz yd hz kw pa ev mev hr hrs min mins sec secs day days mph kph ms ns "
+    "cm mm km nm kg kgs mg ml mi ft in lb lbs oz yd hz kw pa ev mev hr hrs min mins sec secs day days mph kph ms ns "
     "rad mol amu "
     "atm psi gal bar cal kcal cc cms kms ton tons bits bit pts dm deg dl cl hp rpm usd eur cent year yr yrs gb "
     "mb kb th st nd "
@@ -161,6 +161,8 @@ def negative(node: Node) -> Node:
     """Return the tree of ``-node``."""
     if isinstance(node, Number):
         return Number(-node.value, node.place)
+    if isinstance(node, Apply) and node.head in ("deg", "unit") and isinstance(node.args[0], Number):
+        return Apply(node.head, (negative(node.args[0]), *node.args[1:]))  # -5° is minus five degrees
     return Apply("neg", (node,))
 
 

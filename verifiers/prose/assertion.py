@@ -337,11 +337,21 @@ def denies(sentence: str, question: str = "") -> bool:
 
     A negation that the question has too, with the word after it, is a part of a name: "Billy Don't Be a Hero".
     """
-    interjection = _INTERJECTION.match(sentence)
-    said = affirmed(sentence[interjection.end() :] if interjection else sentence)
+    said = affirmed(_own_claim(sentence))
     words = (_WITH_NEXT_WORD.match(said, match.start()) for match in NEGATIVE.finditer(said))
     asked = question.casefold()
     return any(not (word and word[0].casefold() in asked) for word in words) or not is_known(sentence)
+
+
+def _own_claim(sentence: str) -> str:
+    """Return what ``sentence`` claims after a "no", after taking something back, or after words such as "but"."""
+    if interjection := _INTERJECTION.match(sentence):
+        sentence = sentence[interjection.end() :]
+    if (taken_back := WITHDRAWAL.match(sentence)) and re.match(r"\W*[,;:.]", sentence[taken_back.end() :]):
+        sentence = sentence[taken_back.end() :].lstrip(" ,;:.")
+    turns = [turn for turn in CONTRAST.finditer(sentence) if turn[0].lower() not in ("though", "although")]
+    before, after = (sentence[: turns[-1].start()], sentence[turns[-1].end() :]) if turns else ("", "")
+    return after if re.search(r"\d", after) and not re.search(r"\d", before) else sentence
 
 
 _WITH_NEXT_WORD = re.compile(r"\S+\s+\w+")

@@ -154,8 +154,8 @@ class ToolVerifier:
             tools = [to_chat(tool) for tool in query.tools]
         except ValueError as error:
             return Verdict("error", 1.0, f"the tool declarations of the query cannot be read: {error}", self.name)
-        calls, written = self._calls(candidate, tools)
         reference = query.reference
+        calls, written = self._calls(candidate, tools, reference.calls or ())
         findings: list[Finding] = []
         detail: dict[str, object] = {"calls": len(calls)}
         if reference.source in self.references:
@@ -179,16 +179,20 @@ class ToolVerifier:
         detail["rule"] = "; ".join(part for part, given in compared.items() if given)
         return decided(findings, candidate, self.name, detail)
 
-    def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], WrittenCalls]:
+    def _calls(
+        self, candidate: Candidate, tools: Sequence[Tool], expected: Sequence[JsonObject]
+    ) -> tuple[list[MadeCall], WrittenCalls]:
         """Return the calls of the answer that no tool refused, and the calls that are written in its text.
 
-        The text is searched only if the answer has no calls in the API format.
+        The text is searched only if the answer has no calls in the API format. If the query declares no tools, the
+        names of the expected calls show which code fences after prose are calls.
         """
         native = candidate.tool_calls
         if native or not self.written:
             pairs = zip(native, refused_calls(candidate), strict=True)
             return [examine(call, tools) for call, refused in pairs if not refused], WrittenCalls(())
-        written = written_calls(candidate.text, tools)
+        named = tools or [{"type": "function", "function": {"name": str(call["name"])}} for call in expected]
+        written = written_calls(candidate.text, named)
         return [examine(call, tools) for call in written.calls], written
 
     def _matching(

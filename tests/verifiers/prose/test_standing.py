@@ -133,6 +133,45 @@ def test_announcements_and_headings_are_read(text: str) -> None:
     assert judge("13", text).outcome == "fail"
 
 
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        ("5", "Five of the 12 students passed."),
+        ("5", "5 out of 12 students passed the exam."),
+        ("5", "Of the 12 students, 5 passed."),
+        ("3", "There are three algorithms with accuracy lower than 8."),
+        ("3", "There are 3 dogs older than 8 years."),
+        ("12", "Por lo tanto, Luis tiene 12 años (y María, 24)."),
+        ("-5^\\circ", "\\boxed{-5}"),
+        ("-5^\\circ", "-5 degrees"),
+        ("156", '```json\n{"answer": "156kgs"}\n```'),
+        ("21", "Order does not matter.\n\n**Conclusion.** There are 21 possible committees."),
+        ("343", "I have no laboratory, but the standard figure is 343 m/s."),
+        ("9", "\\fbox{9}"),
+    ],
+)
+def test_the_stated_value_is_read_and_no_value_that_it_is_compared_with(reference: str, text: str) -> None:
+    assert judge(reference, text).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        ("6", "The median is **5**. Half have 5 or fewer, half have 6 or more."),
+        ("12", "Five of the 12 students passed."),
+        ("8", "There are three algorithms with accuracy lower than 8."),
+        ("2", "\\boxed{2} and \\boxed{3}"),
+        ("5^\\circ", "\\boxed{-5}"),
+    ],
+)
+def test_a_number_that_only_serves_the_comparison_does_not_pass(reference: str, text: str) -> None:
+    assert judge(reference, text).outcome != "pass"
+
+
+def test_a_quoted_line_states_nothing() -> None:
+    assert _short("Saturn", '> "It is Saturn."\n\nThe quoted claim is out of date. Jupiter holds the record.') != "pass"
+
+
 def test_a_name_of_the_question_denies_nothing() -> None:
     question = "When was Billy Don't Be a Hero released?"
     assert denies("Billy Don't Be a Hero was released in 1974.")

@@ -391,3 +391,11 @@ def test_a_lookup_before_the_expected_call_is_no_fail() -> None:
     assert verdict(expecting(WEATHER), trace(again, again)).outcome == "fail", "the expected tool is called twice"
     assert verdict(expecting(WEATHER), trace(again)).outcome == "pass"
     assert verdict(expecting(WEATHER, TIME), trace(lookup, again)).outcome == "fail", "an expected call is missing"
+
+
+@pytest.mark.parametrize("tools", [TOOLS, ()])
+def test_prose_before_a_fenced_call_is_no_answer_without_calls(tools: Sequence[Any]) -> None:
+    text = 'I will look it up.\n\n```json\n{"name": "w", "arguments": {"city": "Oslo"}}\n```'
+    expected = expecting({"name": "w", "arguments": {"city": "Oslo"}})
+    assert verdict(expected, answer(text), tools).outcome == "pass"
+    assert verdict(expected, answer(text.replace("Oslo", "Rome")), tools).outcome == "fail"
