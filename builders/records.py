@@ -339,10 +339,8 @@ class Program:
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is
     ``[setup]``, and each call gets a new database.
-    ``tests``: source code that is executed after ``setup``. Tests of Python and of compiled languages run in the
-    program's own process, as benchmarks run them, so a program can forge their results: a pass must be confirmed by
-    altered tests that fail. In JavaScript and Bash, a separate driver process executes the tests and forwards their
-    calls to the program's process, unless ``same_process`` is set.
+    ``tests``: source code that is executed after ``setup``. Tests run in the program's own process, as benchmarks run
+    them, so a program can forge their results: a pass must be confirmed by altered tests that fail.
     """
 
     language: Language
@@ -354,7 +352,6 @@ class Program:
     tests: tuple[str, ...] = ()
     setup: str = ""  # source that is executed before the tests
     entry_point: str = ""  # name of the function that is passed to ``check(candidate)``
-    same_process: bool = False
     places: tuple[tuple[tuple[int, ...], ...], ...] = ()  # per test, line and column of the assertions to watch
     engine: str = ""  # language ``engine`` only: the source of the database engine
     built: str = ""  # compiled languages only: the compiled program; "" means that this run compiles it

@@ -1,8 +1,7 @@
 """Sandboxes for untrusted programs: ``run`` executes one program.
 
 A *box* is one Docker container, or one isolated process of this machine. It executes one program at a time, and is
-reused for the next one. The *supervisor* is the first process of a box. It starts a new child process per program. If
-tests call the program, a second child, the *driver*, runs the tests and writes the verdicts.
+reused for the next one. The *supervisor* is the first process of a box. It starts a new child process per program.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Box:
         """Execute ``program`` and return its execution. Raises ``BoxGone`` if the box gives no valid reply."""
         self.runs += 1
         self.language = program.language
-        key = "" if _is_one_process(program) else secrets.token_hex(8)
+        key = secrets.token_hex(8) if program.language in COMPILED else ""
         head, body = _request(program, key)
         try:
             async with asyncio.timeout(LONGEST * _total_s(program) + GRACE_S):
@@ -116,7 +116,7 @@ class Box:
                 reply = unpack_reply(await self._stream.receive(REPLY.size))
                 parts = [
                     await self._stream.receive(count) if count else b""
-                    for count in (reply.stdout_bytes, reply.stderr_bytes, reply.result_bytes, reply.driver_bytes)
+                    for count in (reply.stdout_bytes, reply.stderr_bytes, reply.result_bytes)
                 ]
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             self.fit = False
@@ -129,10 +129,10 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
-        stdout, stderr, result, verdict = parts
+        stdout, stderr, result = parts
         wanted = max(1, len(program.calls), len(program.tests))
         tested = bool(program.tests) and not _builds(program)
-        results = PackedResults(verdict or result, tested, key, wanted)
+        results = PackedResults(result, tested, key, wanted)
         execution = _execution(reply, stdout, stderr, results)
         if reply.status == "infra":  # no retry, because the machine would still be too busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
@@ -153,13 +153,14 @@ def _total_s(program: Program) -> float:
 
 
 def _program_part(program: Program, key: str) -> bytes:
-    """Return the part of the request that the program's process receives: an ``inside.jobs.Job`` as JSON."""
+    """Return the body of the request, which the program's process receives: an ``inside.jobs.Job`` as JSON."""
     calls = [
         {
             "name": call.get("name", ""),
             "args": plain.encode(list(call.get("args", ()))),
             "kwargs": plain.encode(dict(call.get("kwargs") or {})),
             "watched": call.get("watched"),
+            "awaited": call.get("awaited"),
             "instance": call.get("instance"),
         }
         for call in program.calls
@@ -175,7 +176,7 @@ def _program_part(program: Program, key: str) -> bytes:
         job["engine"] = program.engine
     if program.language in COMPILED:
         job |= {**_tests(program), "built": program.built, "key": key, "variant": program.variant}
-    if program.tests and _is_one_process(program):
+    elif program.tests:
         job |= {**_tests(program), "places": program.places}
     return json.dumps(job).encode()
 
@@ -185,41 +186,23 @@ def _builds(program: Program) -> bool:
     return program.language in COMPILED and not program.built
 
 
-def _is_one_process(program: Program) -> bool:
-    """Return True if the tests run in the program's process."""
-    return program.same_process or program.language == "python"
-
-
 def _mode(program: Program) -> str:
     if _builds(program):
         return "build"
-    if program.tests:
-        return "same_process" if _is_one_process(program) else "serve"
-    return "calls" if program.calls else "run"
+    return "tests" if program.tests else "calls" if program.calls else "run"
 
 
 def _tests(program: Program) -> JsonObject:
     return {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
 
 
-def _driver_part(program: Program, key: str) -> bytes:
-    """Return the part of the request that the driver's process receives, as JSON; b"" if no driver is needed.
-
-    The driver writes ``key`` into each verdict. The program does not know ``key``, so it cannot forge a verdict.
-    """
-    if not program.tests or _is_one_process(program) or program.language in COMPILED:
-        return b""
-    return json.dumps({**_tests(program), "key": key}).encode()
-
-
 def _request(program: Program, key: str) -> tuple[bytes, bytes]:
-    """Return two byte strings: the header of a request, and its body (the driver's part, then the program's part)."""
+    """Return two byte strings: the header of a request, and its body."""
     limits: Limits = program.limits
-    driver, part = _driver_part(program, key), _program_part(program, key)
+    part = _program_part(program, key)
     request = Request(
         language=program.language,
-        driver_bytes=len(driver),
-        program_bytes=len(part),
+        body_bytes=len(part),
         wall_ms=math.ceil(limits.wall_s * 1000),
         total_ms=math.ceil(_total_s(program) * 1000),
         cpu_s=max(1, math.ceil(limits.cpu_s)),
@@ -231,7 +214,7 @@ def _request(program: Program, key: str) -> tuple[bytes, bytes]:
         disk_mb=limits.disk_mb,
         prints_answer=int(not program.calls and not program.tests),
     )
-    return request.pack(), driver + part
+    return request.pack(), part
 
 
 def _execution(reply: Reply, stdout: bytes, stderr: bytes, results: PackedResults) -> Execution:

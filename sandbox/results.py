@@ -53,7 +53,7 @@ class PackedResults:
 
 def _test_entry(form: plain.FormObject, key: str) -> JsonObject:
     if form.get("key", "") != key:
-        return {"passed": False, "error": "the verdict was not written by the driver"}
+        return {"passed": False, "error": "the verdict was not written by the tests"}
     if "broken" in form:
         return {"broken": str(form["broken"])}
     verdict: JsonObject = {"passed": form["passed"] is True, "error": str(form["error"])}

@@ -184,7 +184,7 @@ class Figures(Rates):
     pairing: str  # the class or function that made the pairs; "" if it is not known
     records: int
     outcomes: dict[str, int]
-    disagreements: int  # candidates that abstain because their program fails in one of two runs
+    disagreements: int  # candidates whose results are wrong and whose tests pass
     by_method: dict[str, dict[str, int]]  # verifier and its method -> outcome -> candidates
     judge: JudgeUse
     by_split: dict[str, Rates]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-RUNS_DISAGREE = "the strict and the plain run disagree"
-"""The beginning of the explanation of an ``abstain`` whose program fails in the strict run and passes in the plain run.
+RUNS_DISAGREE = "the comparison of results and the plain run disagree"
+"""The beginning of the explanation of an ``abstain`` whose results differ from the expected ones, but whose tests pass.
 
-The plain run executes the tests as benchmarks do. ``run_figures`` counts these verdicts.
+The plain run executes the tests with the program, as benchmarks do. ``run_figures`` counts these verdicts.
 """

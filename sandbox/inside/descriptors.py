@@ -10,12 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 
 STDIN, STDOUT, STDERR = 0, 1, 2
-RESULT = 3  # program: results for the host, or answers for the driver; driver: verdicts for the host
-CONTROL = 4  # program: reads the start signal, then the driver's requests; driver: writes both
-STREAM = 5  # the stream from the host, open until the child has read its part of the request
-FROM_PROGRAM = 6  # driver: the program's replies
-READY = 7  # driver: pipe to the supervisor; one byte means that the driver has read its part
-PREPARED = 9  # program and driver: the file that the language has prepared; closed before untrusted code runs
+RESULT = 3  # results or verdicts for the host
+CONTROL = 4  # the start signal
+STREAM = 5  # the stream from the host, open until the child has read the body of the request
+PREPARED = 9  # the file that the language has prepared; closed before untrusted code runs
 FAULT = 8  # pipe to the supervisor, for a fault of the sandbox; closed before untrusted code runs
 
 KEPT = (30, 31)  # the Landlock rulesets; a child closes them after it has applied one

@@ -1,4 +1,4 @@
-"""The jobs of child processes. Each child reads its own part of a request from the host's stream."""
+"""The jobs of child processes. A child reads the body of its request from the host's stream."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 import os
 from typing import Any
 
-from bestofn.sandbox.inside.descriptors import CONTROL, FAULT, READY, STREAM, read_exactly
+from bestofn.sandbox.inside.descriptors import CONTROL, FAULT, STREAM, read_exactly
 
 Job = dict[str, Any]
-"""The decoded part of a request.
+"""The decoded body of a request.
 
-Keys of a program's job: ``mode`` (run, calls, serve or same_process), ``source``, ``stdin``, ``files``, ``calls``. With
-the mode ``same_process`` it also has the keys of a driver's job.
-Keys of a driver's job: ``setup``, ``cases``, ``entry_point``.
+Its keys: ``mode`` (run, calls, tests or build), ``source``, ``stdin``, ``files``, ``calls``; for tests also ``setup``,
+``cases``, ``entry_point`` and ``places``.
 """
 
 
@@ -25,28 +24,10 @@ def await_job() -> Job:
     announced = read_exactly(CONTROL, 4)
     if len(announced) < 4:
         os._exit(0)  # the supervisor has ended, or does not need this child
-    job = read_job(int.from_bytes(announced, "little"))
-    if job["mode"] != "serve":
-        os.close(CONTROL)
-    return job
-
-
-def read_job(count: int) -> Job:
-    """Read this child's part of the request (``count`` bytes) from the host's stream, and close the stream."""
-    part = read_exactly(STREAM, count)
+    body = read_exactly(STREAM, int.from_bytes(announced, "little"))
     os.close(STREAM)
-    return json.loads(part)
-
-
-def start_program(count: int) -> None:
-    """Send the start signal to the program, and report to the supervisor that the driver has read its part.
-
-    ``count`` is the size of the program's part in bytes. The driver sends the signal, not the supervisor. Therefore the
-    signal arrives before the driver's first request.
-    """
-    os.write(CONTROL, count.to_bytes(4, "little"))
-    os.write(READY, b"1")
-    os.close(READY)
+    os.close(CONTROL)
+    return json.loads(body)
 
 
 def close_fault() -> None:

@@ -94,6 +94,8 @@ def encode(value: Any, depth: int = DEPTH) -> Form:
         return {"td": [value.days, value.seconds, value.microseconds]}
     if value is Ellipsis:
         return {"e": 0}
+    if value is UNDEFINED:
+        return {"u": 0}
     if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
         return encode(value.item(), depth - 1)
     raise NotPlain(f"a {kind.__name__} is not plain data")

@@ -23,9 +23,7 @@ from bestofn.sandbox.inside.confine import FOLDER, Caps, Confinement
 from bestofn.sandbox.inside.descriptors import (
     CONTROL,
     FAULT,
-    FROM_PROGRAM,
     PREPARED,
-    READY,
     RESULT,
     STDERR,
     STDIN,
@@ -86,7 +84,7 @@ class Supervisor:
         self.waiting: Child | None = None
         self.traces = Traces(last_pid_file)
         self.oom_order = OomOrder()
-        self.stdout, self.stderr, self.result, self.verdict = Output(), Output(), Output(), Output()
+        self.stdout, self.stderr, self.result = Output(), Output(), Output()
 
     def serve(self) -> None:
         """Answer the host's requests until the host closes the stream."""
@@ -97,7 +95,7 @@ class Supervisor:
             request = unpack_request(raw)
             child = self.child_for(request)
             reply = self.run(request, child)
-            outputs = (self.stdout, self.stderr, self.result, self.verdict)
+            outputs = (self.stdout, self.stderr, self.result)
             write_parts(_WIRE_OUT, [reply.pack(), *(output.kept() for output in outputs)])
             for output in outputs:
                 output.forget()
@@ -187,53 +185,8 @@ class Supervisor:
             if not select.select([ended], [], [], _COMMAND_S)[0]:
                 kill(pid)
             os.close(ended)
-        code, _, left = self.reap(pid, pid)
+        code, _, left = self.reap(pid)
         return self.clean(self.uid) and code == 0 and not left
-
-    def start_driver(self, request: Request, child: Child) -> tuple[int, int, int]:
-        """Fork the driver, connect it to the program's pipes, and wait until it has read its part of the request.
-
-        Returns the driver's process id, and the descriptors of the pipes for its verdicts and for faults of the
-        sandbox.
-        """
-        self.uid += 1
-        ready, ready_w = os.pipe()
-        verdict, verdict_w = os.pipe()
-        fault, fault_w = os.pipe()
-        pid = self.oom_order.fork()
-        if pid == 0:
-            try:
-                null = os.open("/dev/null", os.O_RDWR)
-                place(
-                    {
-                        STDIN: null,
-                        STDOUT: null,
-                        STDERR: null,
-                        RESULT: verdict_w,
-                        CONTROL: child.control,
-                        STREAM: _WIRE_IN,
-                        FROM_PROGRAM: child.result,
-                        READY: ready_w,
-                        FAULT: fault_w,
-                        **_prepared_file(request.language, child.caps),
-                    }
-                )
-                language = BY_NAME[request.language]
-                if language.become_driver is None:
-                    raise ValueError(f"{request.language} has no driver, so its tests cannot run in a separate process")
-                os.chdir("/")
-                self.confinement.enter(self.uid, child.caps, writes=False, address_space=language.limits_address_space)
-                language.become_driver(request.driver_bytes, request.program_bytes, child.caps)
-            except BaseException:  # any error here is a fault of the sandbox, not of the program
-                report_fault()
-            finally:
-                os._exit(70)
-        os.close(ready_w)
-        os.close(verdict_w)
-        os.close(fault_w)
-        os.read(ready, 1)
-        os.close(ready)
-        return pid, verdict, fault
 
     def dismiss(self, child: Child) -> None:
         """Kill a waiting child that has another language or other limits than the next request."""
@@ -248,31 +201,23 @@ class Supervisor:
         """Execute the request in ``child`` until it ends, remove its processes and files, and return the reply."""
         self.sequence += 1
         self.traces.begin()
-        main, verdict, faults = child.pid, -1, [child.fault]
-        if request.driver_bytes:
-            main, verdict, fault = self.start_driver(request, child)
-            faults.append(fault)
         started = time.monotonic()
-        if verdict < 0:  # otherwise the driver has sent the start signal
-            with contextlib.suppress(BrokenPipeError):
-                os.write(child.control, request.program_bytes.to_bytes(4, "little"))
+        with contextlib.suppress(BrokenPipeError):
+            os.write(child.control, request.body_bytes.to_bytes(4, "little"))
         os.close(child.control)
         self.stdout.begin(request.stdout_bytes, child.stdout, None if request.prints_answer else _NOISE)
         self.stderr.begin(request.stderr_bytes, child.stderr, _NOISE)
-        self.result.begin(0 if verdict >= 0 else request.result_bytes, -1 if verdict >= 0 else child.result)
-        self.verdict.begin(request.result_bytes if verdict >= 0 else 0, verdict)
-        if verdict >= 0:
-            os.close(child.result)
-        outputs = [output for output in (self.stdout, self.stderr, self.result, self.verdict) if output.fd >= 0]
+        self.result.begin(request.result_bytes, child.result)
+        outputs = [self.stdout, self.stderr, self.result]
 
-        clock = FairClock({main, child.pid}, request.wall_ms / 1000, request.total_ms / 1000)
-        stopped = self.watch(main, outputs, clock)
+        clock = FairClock({child.pid}, request.wall_ms / 1000, request.total_ms / 1000)
+        stopped = self.watch(child.pid, outputs, clock)
         seconds = time.monotonic() - started
-        if stopped or main != child.pid:
+        if stopped:
             kill(child.pid)
         waited_s = waited_for_processor(child.pid) if stopped == "timeout" else 0.0
-        code, cpu_s, left = self.reap(main, child.pid)
-        few_traces = self.traces.end(max(main, child.pid))
+        code, cpu_s, left = self.reap(child.pid)
+        few_traces = self.traces.end(child.pid)
         for output in outputs:
             output.drain()
         status = stopped or status_of(code, cpu_s, child.caps)
@@ -285,12 +230,9 @@ class Supervisor:
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
         if not self.clean(child.uid) or not few_traces:
             flags |= LEFT_FILES
-        faulty = [read_fault(fault) for fault in faults]
-        flags |= OWN_FAULT if any(faulty) else 0
-        stdout, stderr, result, verdict = (
-            len(output.kept()) for output in (self.stdout, self.stderr, self.result, self.verdict)
-        )
-        return Reply(status, flags, code, stdout, stderr, result, verdict, self.sequence, seconds, cpu_s)
+        flags |= OWN_FAULT if read_fault(child.fault) else 0
+        stdout, stderr, result = (len(output.kept()) for output in outputs)
+        return Reply(status, flags, code, stdout, stderr, result, self.sequence, seconds, cpu_s)
 
     def watch(self, main: int, outputs: list[Output], clock: FairClock) -> str:
         """Read the outputs until the process ``main`` ends or a limit is reached.
@@ -317,7 +259,7 @@ class Supervisor:
                         poll.unregister(fd)
                     elif by_fd[fd].over:
                         return "output"
-                    elif fd in (self.result.fd, self.verdict.fd):
+                    elif fd == self.result.fd:
                         clock.restart()
                 if ended < 0 and os.waitid(os.P_PID, main, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return ""
@@ -325,11 +267,11 @@ class Supervisor:
             if ended >= 0:
                 os.close(ended)
 
-    def reap(self, main: int, program: int) -> tuple[int, float, bool]:
+    def reap(self, main: int) -> tuple[int, float, bool]:
         """Kill and reap processes until none is left.
 
-        ``main`` and ``program`` are process ids. Returns the exit code of ``main``, the CPU seconds of both, and
-        whether the execution left other processes behind.
+        Returns the exit code of the process ``main``, its CPU seconds, and whether the execution left other processes
+        behind.
         """
         code, cpu_s, left = 0, 0.0, False
         options = os.WNOHANG
@@ -345,7 +287,6 @@ class Supervisor:
                 continue
             if pid == main:
                 code = os.waitstatus_to_exitcode(status)
-            if pid in (main, program):
                 cpu_s += usage.ru_utime + usage.ru_stime
             else:
                 left = True

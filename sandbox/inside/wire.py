@@ -1,8 +1,7 @@
 """The messages between the host and the supervisor: headers of fixed size, each followed by its parts.
 
-A request consists of a header, the driver's part and the program's part. The supervisor reads the header only. The
-driver and the program read their own parts, so no later child can find them in the supervisor's memory. ``box``
-implements the host's side.
+The supervisor reads only the header of a request. The program's process reads the body, so no later child can find it
+in the supervisor's memory. ``box`` implements the host's side.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-REQUEST = struct.Struct("<4s4sII10I")
-REPLY = struct.Struct("<4sBBhIIIIIdd")
+REQUEST = struct.Struct("<4s4sI10I")
+REPLY = struct.Struct("<4sBBhIIIIdd")
 MAGIC = b"bofn"
 
 LANGUAGES = ("python", "javascript", "bash", "sql", "engine", "cpp", "go", "rust", "java")
@@ -24,11 +23,10 @@ OWN_FAULT = 8  # a child failed before it ran the program, which is a fault of t
 
 
 class Request(NamedTuple):
-    """The header of a request: the sizes of its parts, and the limits of the execution."""
+    """The header of a request: the size of its body, and the limits of the execution."""
 
     language: str
-    driver_bytes: int  # 0: no driver
-    program_bytes: int
+    body_bytes: int
     wall_ms: int  # limit for one case: each result restarts this time
     total_ms: int  # limit for all cases together
     cpu_s: int
@@ -71,7 +69,6 @@ class Reply(NamedTuple):
     stdout_bytes: int
     stderr_bytes: int
     result_bytes: int
-    driver_bytes: int  # size of the driver's verdicts
     sequence: int  # number of this run in its box
     seconds: float  # wall-clock time of the run
     cpu_s: float

@@ -11,7 +11,6 @@ import os
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import PREPARED, STDIN
 from bestofn.sandbox.inside.prepared import Command, Prepared
-from bestofn.sandbox.languages.javascript_driver import DRIVE
 from bestofn.sandbox.languages.javascript_program import PROGRAM
 from bestofn.sandbox.languages.language import Language
 
@@ -27,15 +26,7 @@ def become_program(caps: Caps) -> None:
     """Replace this process with Node, which waits for a job and runs it."""
     # Node examines descriptor 0 only at its start. So descriptor 0 is a file in memory, which is filled later.
     os.dup2(os.memfd_create("stdin"), STDIN)
-    _become_node(PROGRAM, caps, [])
-
-
-def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Replace this process with Node, which reads ``count`` bytes of tests and runs them."""
-    _become_node(DRIVE, caps, [str(count), str(program_count)])
-
-
-def _become_node(source: str, caps: Caps, arguments: list[str]) -> None:
+    source = PROGRAM
     node = _node()
     if not node:
         os.write(2, b"node is not installed in the sandbox\n")
@@ -44,7 +35,7 @@ def _become_node(source: str, caps: Caps, arguments: list[str]) -> None:
     if _SNAPSHOT.is_ready(caps.memory_mb):
         source = f"require('fs').closeSync({PREPARED}); process.execArgv.splice({len(options)}, 2);{source}"
         options += _FROM_SNAPSHOT
-    os.execve(node, [node, *options, "-e", source, "--", *arguments], _ENVIRONMENT)
+    os.execve(node, [node, *options, "-e", source, "--"], _ENVIRONMENT)
 
 
 def _node() -> str:
@@ -71,4 +62,4 @@ _FROM_SNAPSHOT = ["--snapshot-blob", f"/proc/self/fd/{PREPARED}"]
 _UNLESS_BUILT_IN = "if (process.config.variables.node_use_node_snapshot) process.exit(1);"
 _SNAPSHOT = Prepared(_snapshot_commands)
 # V8 reserves more than it uses; heap, data and the box's memory are limited instead.
-LANGUAGE = Language(become_program, become_driver, limits_address_space=False, prepared=_SNAPSHOT)
+LANGUAGE = Language(become_program, limits_address_space=False, prepared=_SNAPSHOT)

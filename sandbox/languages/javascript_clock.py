@@ -1,6 +1,6 @@
 """JavaScript source of fake timers and mocks: ``jest.useFakeTimers``, ``jest.fn`` and ``jest.spyOn``.
 
-``javascript_runner`` uses it. In the strict run, the program uses the fake timers of the driver and sees their time.
+``javascript_runner`` uses it.
 """
 
 from __future__ import annotations

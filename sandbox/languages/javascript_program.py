@@ -1,18 +1,16 @@
 """JavaScript source of the program's process.
 
-This process loads the program. Then it either makes the calls of the job or answers the driver's requests.
-``languages.javascript`` starts Node with this source.
+This process loads the program. Then it makes the calls of the job, or runs its tests. ``languages.javascript`` starts
+Node with this source.
 """
 
 from __future__ import annotations
 
 from bestofn.sandbox.languages.javascript_clock import CLOCK
 from bestofn.sandbox.languages.javascript_matchers import MATCHERS
-from bestofn.sandbox.languages.javascript_peer import PEER
-from bestofn.sandbox.languages.javascript_proxies import PROXIES
 from bestofn.sandbox.languages.javascript_runner import RUNNER
-from bestofn.sandbox.languages.javascript_shared import SHARED
 from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
+from bestofn.sandbox.languages.javascript_witness import WITNESS
 
 # Inside a function: the program cannot refer to these names.
 PROGRAM = (
@@ -23,9 +21,7 @@ PROGRAM = (
     + CLOCK
     + MATCHERS
     + RUNNER
-    + SHARED
-    + PROXIES
-    + PEER
+    + WITNESS
     + r"""
 // Otherwise `process.exit` drops output that the pipe could not take yet, which depends on the load of the machine.
 for (const {_handle} of [process.stdout, process.stderr]) if (_handle && _handle.setBlocking) _handle.setBlocking(true);
@@ -39,6 +35,7 @@ for (const [name, text] of Object.entries(job.files)) {
   if (name.includes('/')) fs.mkdirSync(load('path').dirname(name), {recursive: true});
   fs.writeFileSync(name, text);
 }
+const leave = process.reallyExit, AsyncFunction = (async () => {}).constructor;
 const Module = load('module');
 const file = '/tmp/main.js', main = new Module(file, null);
 main.filename = file;
@@ -82,136 +79,105 @@ function find(name) {
 }
 const LOOKUP = '\n;module.__lookup = (__name) => eval(__name);';
 
-function notPlain() { throw new TypeError('not plain data'); }
-// An instance of the program's own class is returned as its fields.
-function ofClass(item) {
-  if (typeof item !== 'object') notPlain();
-  return {d: Object.keys(item).map((key) => [key, encode(item[key], ofClass)])};
-}
+// Makes the calls. If a call has a key ``watched``, the key ``changed`` of its result states that the value does not
+// tell everything, or that results, or arguments of calls whose ``watched`` is true, have changed since.
 async function calls() {
   await begin(LOOKUP);
-  for (const call of job.calls) {
+  const seen = new Set(), kept = [];
+  const keep = (value) => kept.push([value, stringify(encode(value))]);
+  for (const [number, call] of job.calls.entries()) {
+    const isWatched = typeof call.watched === 'boolean';
     let line;
     try {
       const target = find(call.name);
       if (target === undefined) throw new ReferenceError(call.name + ' is not defined');
       const options = call.kwargs.d && call.kwargs.d.length ? [decode(call.kwargs)] : [];
-      let value = target(...decode(call.args), ...options);
-      if (value && typeof value.then === 'function') value = await value;
-      line = {value: encode(value, ofClass)};
+      const args = decode(call.args);
+      if (call.watched) keep(args);
+      let value = target(...args, ...options);
+      const isPromise = Boolean(value) && typeof value.then === 'function';
+      if (isPromise) value = await value;
+      line = {value: encode(value)};
+      if (isWatched) {
+        const isWhole = isPromise === call.awaited && isExact(value, seen);
+        if (isWhole && isObject(value)) keep(value);
+        if (!isWhole || kept.some(([one, form]) => stringify(encode(one)) !== form)) line.changed = true;
+      }
     } catch (error) {
       const text = String((error && error.message) || error).slice(0, 500);
       line = {error: [String((error && error.name) || typeof error), text]};
     }
-    writeAll(3, Buffer.from(stringify(line) + '\n'));
+    writeLine(line);
   }
   process.exit(0);
 }
 
-const OPERATIONS = {
-  get: (of, {name}, _, self) => self === undefined ? of[name] : Reflect.get(of, name, self),
-  set: (of, {name}, [value]) => Reflect.set(of, name, value),
-  delete: (of, {name}) => Reflect.deleteProperty(of, name),
-  has: (of, {name}) => name in of,
-  keys: (of) => Reflect.ownKeys(of).filter((key) => typeof key === 'string'),
-  own: isEnumerable,
-  method: (of, {name}, args) => of[name](...args),
-  iterate: (of, {name}) => of[Symbol[name]](),
-  primitive: (of, _, [hint]) => primitive(of, hint),
-  call: (of, _, args, self) => of.apply(self, args),
-};
-// Answers the driver's requests.
-class Exported extends Peer {
-  constructor() {
-    super(4, 3, 1);
-    this.before = new Map();  // what the tests have replaced, by path
-    this.time = null;
-    this.RealDate = Date;
-    this.FakeDate = dateAt(() => this.time);
-  }
-  gone() { process.exit(0); }
-  isLive(value) {
-    return hasBehaviour(value) || Object.values(value).some((item) => typeof item === 'function');
-  }
-  respond(message) {
-    const answer = (more = {}) => send(3, {...more, answer: message.id});
-    if (message.op === 'name') {
-      const value = find(message.name);
-      return answer(value === undefined ? {} : {ok: this.put(value), hasQueue: IS_ASYNCHRONOUS.test(job.source)});
-    }
-    if (message.op === 'tick') return this.waiting ? answer() : queueTask(answer);
-    if (message.op === 'idle') return this.rest(answer);
-    return super.respond(message);
-  }
-  // Answers when this process has no work left.
-  rest(answer) {
-    this.socket.unref();
-    process.once('beforeExit', () => { this.socket.ref(); answer(); });
-  }
-  perform(message, args) {
-    const of = this.ownedBy(message.target);
-    if (message.op === 'new') {
-      return message.derived ? Reflect.construct(derivedClass(this, of, message.derived), args) : new of(...args);
-    }
-    const self = message.self === undefined ? undefined : this.take(message.self);
-    return OPERATIONS[message.op](of, message, args, self);
-  }
-  changed(args) {
-    const isContainer = (item) => item && typeof item === 'object' && (Array.isArray(item) || item instanceof Map
-      || item instanceof Set || Object.getPrototypeOf(item) === Object.prototype);
-    const isCopy = (item) => isContainer(item) && !this.numbers.has(item) && !this.shared.known(item);
-    return args.map((item) => isCopy(item) ? this.put(item) : null);
-  }
-  // Replaces the globals and the time as the tests have done it.
-  accept({globals = [], clock}) {
-    for (const [path, replaced] of globals) this.replace(path, replaced);
-    if (clock === undefined) return;
-    this.time = clock;
-    globalThis.Date = clock === null ? this.RealDate : this.FakeDate;
-  }
-  replace(path, replaced) {
-    const [place, name] = path.split('.');
-    const owner = {globalThis, stdout: process.stdout, stderr: process.stderr}[place] || globalThis[place];
-    if (!this.before.has(path)) this.before.set(path, Object.getOwnPropertyDescriptor(owner, name));
-    const before = this.before.get(path);
-    if (replaced) assign(owner, name, this.take(replaced.is));
-    else if (before) Object.defineProperty(owner, name, before);
-    else delete owner[name];
-  }
+// Tests may end the process themselves: status 0 is the end of their case.
+class Ended extends Error {}
+function processOfTests(end) {
+  const exit = (code = process.exitCode) => { end(Number(code || 0)); throw new Ended(`process.exit(${code})`); };
+  const get = (of, name) => name === 'exit' ? exit : typeof of[name] === 'function' ? of[name].bind(of) : of[name];
+  process.on('unhandledRejection', (error) => { if (!(error instanceof Ended)) throw error; });
+  return new Proxy(process, {get, set: (of, name, value) => { of[name] = value; return true; }});
 }
-const IS_ASYNCHRONOUS = /\b(async|await|Promise|then|set(Timeout|Interval|Immediate)|queueMicrotask|nextTick|import)\b/;
-async function serve() {
-  await begin(LOOKUP);
-  new Exported().listen();
+// Work that is left, such as a timer, may still decide a test. It has this time.
+const PATIENCE_MS = 3000, {setTimeout: startTimer, clearTimeout: stopTimer} = globalThis;
+function settled() {
+  return new Promise((resolve) => {
+    const late = startTimer(resolve, PATIENCE_MS).unref();
+    process.once('beforeExit', () => { stopTimer(late); queueTask(resolve); });
+  });
 }
-
 // Runs the tests in this process, as benchmarks do. They have passed if no work and no error is left at the end.
 async function sameProcess() {
-  const runner = makeRunner();
+  const runner = makeRunner(), library = load('assert'), tests = job.cases.join('\n');
   console.assert = assertOrThrow;
+  // The tests have a block of their own, because they may declare a name such as ``assert`` themselves.
+  const bodies = job.cases.map((source) => `{${withoutImports(source)}${checkTail(job.entry_point, source)}\n}`);
+  for (const body of bodies) {
+    try { new AsyncFunction(body); }
+    catch (error) { return unusable('the test source is not valid JavaScript: ' + error.message); }
+  }
+  const witness = job.places.length ? new Witness(tests) : null;
   await begin(LOOKUP);
   const solution = solutionOf(find, () => find('module.exports')), demand = requireFor(solution, runner);
-  const given = {assert: load('assert'), ...runner.names, require: demand};
+  const given = {assert: library, ...runner.names, require: demand};
   delete given[job.entry_point];  // the program may define a function with such a name
   given.requireDefault = (name, local) => {
     const made = demand(name);
     return made === solution() ? find(job.entry_point || local || '') || made : made;
   };
   given.requireLater = importer(demand, given.requireDefault);
+  let ended = null, whenEnded = () => {};
+  if (/\bprocess\.exit\b/.test(tests)) given.process = processOfTests((code) => { ended ??= code; whenEnded(); });
   const evaluate = main.__lookup || ((source) => (0, eval)(source));
   if (!main.__lookup) Object.assign(globalThis, main.exports);
-  for (const source of job.cases) {
-    const body = `${job.setup || ''}\n${withoutImports(source)}${checkTail(job.entry_point, source)}`;
-    await evaluate(`(async function (${Object.keys(given)}) {${body}\n})`)(...Object.values(given));
-    await runner.run();
-    await new Promise((resolve) => process.once('beforeExit', () => queueTask(resolve)));
-    writeAll(3, Buffer.from('{"passed":true,"error":""}\n'));
+  for (const [number, body] of bodies.entries()) {
+    const names = {...given, ...(witness && witness.names(number))};
+    const perform = async () => {
+      await evaluate(`(async function (${Object.keys(names)}) {${body}})`)(...Object.values(names));
+      await runner.run();
+      await settled();
+    };
+    let error = '';
+    ended = null;
+    try { await Promise.race([perform(), new Promise((resolve) => { whenEnded = resolve; })]); }
+    catch (caught) {
+      if (caught instanceof Unusable) return unusable(caught.message);
+      if (!(caught instanceof Ended)) error = String((caught && caught.message) || caught || 'failed').slice(0, 300);
+    }
+    if (ended) error = `the tests ended with ${ended}`;
+    const isLast = number + 1 === bodies.length;
+    writeLine({passed: !error, error, ...(isLast && witness ? {seen: witness.report()} : {})});
   }
-  process.exit(0);
+  leave.call(process, 0);
+}
+function unusable(reason) {
+  writeLine({broken: reason});
+  leave.call(process, 0);
 }
 // Ends Node at once when the program has no work left, without the 2 ms in which Node frees its memory. If the program
 // listens to its own end, Node ends as usual. Status 13 means that a module waits for a promise that is never settled.
-const leave = process.reallyExit;
 function run() {
   let isLoaded = true;
   process.on('beforeExit', () => {
@@ -223,7 +189,7 @@ function run() {
   isLoaded = false;
   loading.then(() => { isLoaded = true; });
 }
-const modes = {run, calls, serve, same_process: sameProcess};
+const modes = {run, calls, tests: sameProcess};
 modes[job.mode]();
 })();
 """

@@ -1,6 +1,6 @@
 """JavaScript source of a small test runner: ``describe``, ``test`` and ``jest`` as tests use them.
 
-``javascript_driver`` and ``javascript_program`` include it. If the tests use a feature of Jest that the runner lacks,
+``javascript_program`` includes it. If the tests use a feature of Jest that the runner lacks,
 they are unusable (``Unusable``), and the program does not fail.
 """
 
@@ -68,11 +68,10 @@ function makeRunner() {
     for (const one of suites) for (const body of (one.hooks.afterAll || []).splice(0)) await perform(body);
   }
   const clock = new Clock();
-  // ``turn`` performs the work that waits. The driver replaces it, because the program may have such work too.
-  const turn = () => new Promise((resolve) => realTask(resolve));
-  const runner = {run, clock, isNode: false, mock: nodeMocks(), turn};
-  runner.flush = async () => { for (let count = 0; count < 5; count++) await runner.turn(); };
-  const jest = strict({...mocks(), ...timerFunctions(clock, () => runner.flush())}, 'jest');
+  const runner = {run, isNode: false, mock: nodeMocks()};
+  // Performs the work that waits.
+  const flush = async () => { for (let count = 0; count < 5; count++) await new Promise((done) => realTask(done)); };
+  const jest = strict({...mocks(), ...timerFunctions(clock, flush)}, 'jest');
   const names = {test, it: test, specify: test, fit: test, xit: skipped, xtest: skipped, xspecify: skipped, describe,
     suite: describe, fdescribe: describe, xdescribe: skipped, xcontext: skipped, expect, jest, vi: jest};
   if (/\bcontext\s*\(\s*['"`]/.test(job.cases.join('\n'))) names.context = describe;
@@ -123,22 +122,22 @@ const SOLUTION = /^\.{0,2}\/[^.]*(\.[cm]?js)?$|^(solution|index|main)(\.js)?$/;
 const RUNNERS = new Set(['@jest/globals', 'vitest', 'node:test', 'mocha']);
 // Returns a function that returns the program as a module. Its members are looked up by name. If the program exports a
 // function, for example a class, the module is this function.
-function solutionOf(lookup, exported, adopt = (made) => made) {
+function solutionOf(lookup, exported) {
   let made;
   const get = (of, name) => typeof name === 'symbol' || name === 'prototype' || name in of ? of[name]
     : name === 'then' ? undefined : lookup(name);
-  return () => made ||= exported() ? adopt(new Proxy(exported(), {get}), exported()) : new Proxy({}, {get: (_, name) =>
+  return () => made ||= exported() ? new Proxy(exported(), {get}) : new Proxy({}, {get: (_, name) =>
     typeof name === 'symbol' || name === 'then' ? undefined : lookup(name)});
 }
-// Returns ``require`` for tests: the program, the runner, or a module of Node, which ``import_`` loads.
-function requireFor(solution, runner, import_ = load) {
+// Returns ``require`` for tests: the program, the runner, or a module of Node.
+function requireFor(solution, runner) {
   return (name) => {
     if (SOLUTION.test(name)) return solution();
     if (RUNNERS.has(name)) {
       runner.isNode ||= name === 'node:test';
       return Object.assign(runner.names.test, runner.names, runner.isNode ? {mock: runner.mock} : {});
     }
-    try { return import_(name); }
+    try { return load(name); }
     catch (error) {
       if (name === 'lodash') return {isEqual: (a, b) => isEqual(a, b)};
       if (error.code !== 'MODULE_NOT_FOUND') throw error;

@@ -14,7 +14,7 @@ from bestofn.sandbox.languages.language import Language
 _MODES: dict[str, Callable[[Job], None]] = {
     "run": program.run_script,
     "calls": program.run_calls,
-    "same_process": same_process.run_with_tests,
+    "tests": same_process.run_with_tests,
 }
 
 

@@ -34,10 +34,7 @@ class Database(NamedTuple):
 
 
 def database_language(open_database: Callable[[Job], Database], limits_address_space: bool = True) -> Language:
-    """Return the language for queries to one database engine.
-
-    The language has no driver: the host compares the rows.
-    """
+    """Return the language for queries to one database engine. The host compares the rows."""
 
     def become_program(caps: Caps) -> None:
         """Wait for a job. Answer each call of the job with the rows that the program's query returns."""

@@ -175,8 +175,8 @@ CODE_5 nothing leaves the sandbox
   sandbox/test_isolation.py: nothing_gets_out
 CODE_6 Python, JavaScript, Bash and SQL
   sandbox/test_python_tests.py: honest_programs_pass
-  sandbox/test_javascript_driver.py: honest_programs_pass
-  sandbox/test_bash_driver.py: honest_programs_pass
+  sandbox/test_javascript_tests.py: honest_programs_pass
+  sandbox/test_bash_tests.py: honest_programs_pass
   sandbox/test_languages.py: each_language_passes_and_fails
   verifiers/code_verifier/test_runtimes.py: a_missing_node_is_an_error_with_its_name, a_missing_command_is_an_error_if_others_have_it
 CODE_7 the pool of boxes

@@ -58,7 +58,7 @@ def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
             self.asked = data
 
         async def receive(self, count: int) -> bytes:
-            return Reply("infra", KILLED, -9, 0, 0, 0, 0, 1, 10.0, 0.1).pack()
+            return Reply("infra", KILLED, -9, 0, 0, 0, 1, 10.0, 0.1).pack()
 
         async def receive_line(self) -> bytes:
             raise EOFError

@@ -82,10 +82,13 @@ UNDECIDED: dict[str, tuple[CodeTests, str, str]] = {
     "a module that is not here": (written("import nowhere_to_be_found\nassert f(1) == 2"), *UP),
     "a setup that fails": (written("assert f(1) == 2", setup="raise ValueError('no data')"), *UP),
     "nothing is asked": (written("def helper(x):\n    assert f(x) == 2"), *UP),
-    "nothing is asked, JavaScript": (written("const t = () => { assert(f(1) === 2); };", language="javascript"), *JS),
     "only a test runner could give it": (written("def test_one(tmp_path, value):\n    assert f(value) == 2"), *UP),
 }
-EITHER = {**DECIDED, **UNDECIDED}
+NOTHING_ASKED: dict[str, tuple[CodeTests, str, str]] = {
+    "JavaScript": (written("const t = () => { assert(f(1) === 2); };", language="javascript"), *JS),
+    "JavaScript without the program": (written("assert.equal([1].length, 1)", language="javascript"), *JS),
+}
+EITHER = {**DECIDED, **UNDECIDED, **NOTHING_ASKED}
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +109,9 @@ def test_right_programs_pass_and_wrong_ones_fail(name: str, verdicts: dict[str, 
 @pytest.mark.parametrize("name", UNDECIDED)
 def test_tests_that_cannot_be_used_are_nobodys_fault(name: str, verdicts: dict[str, Verdict]) -> None:
     assert [verdict.outcome for verdict in (verdicts[name], verdicts[f"{name} *"])] == ["error", "error"]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", NOTHING_ASKED)
+def test_tests_that_ask_nothing_decide_nothing(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert {verdict.outcome for verdict in (verdicts[name], verdicts[f"{name} *"])} <= {"abstain", "error"}

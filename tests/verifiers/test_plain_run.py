@@ -17,21 +17,21 @@ RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return 2"
 
 
 class TwoRuns:
-    """A sandbox that returns ``strict`` for the strict run and ``plain`` for the plain run."""
+    """A sandbox that returns ``compared`` for the calls and ``plain`` for the plain run."""
 
     name = "two runs"
 
-    def __init__(self, strict: Execution, plain: Execution) -> None:
-        self.strict, self.plain = strict, plain
+    def __init__(self, compared: Execution, plain: Execution) -> None:
+        self.compared, self.plain = compared, plain
         self.programs: list[Program] = []
 
     async def run(self, program: Program) -> Execution:
         self.programs.append(program)
-        return self.plain if program.same_process else self.strict
+        return self.plain if program.tests else self.compared
 
 
 def execution(*passed: bool, status: Any = "ok", **detail: Any) -> Execution:
-    """Return an execution whose results count as passed or not, for a strict run and for a plain run."""
+    """Return an execution whose results count as passed or not, for the calls and for a plain run."""
     returns = tuple(
         {"passed": one, "error": "" if one else "AssertionError", "value": number + 2 if one else 0}
         for number, one in enumerate(passed)
@@ -49,10 +49,10 @@ def test_both_runs_fail_is_fail() -> None:
     sandbox = TwoRuns(execution(True, False), execution(True, False))
     verdict = verdict_of(sandbox, CALLS, WRONG)
     assert (verdict.outcome, verdict.confidence) == ("fail", 1.0)
-    assert [program.same_process for program in sandbox.programs] == [False, True]
+    assert [bool(program.tests) for program in sandbox.programs] == [False, True]
 
 
-def test_a_plain_pass_against_a_strict_fail_is_abstain_with_the_reason() -> None:
+def test_a_plain_pass_against_wrong_results_is_abstain_with_the_reason() -> None:
     verdict = verdict_of(TwoRuns(execution(True, False), execution(True, True)), CALLS, WRONG)
     assert (verdict.outcome, verdict.confidence, verdict.detail["status"]) == ("abstain", 0.0, "disagreement")
     assert verdict.explanation.startswith(RUNS_DISAGREE)
@@ -77,11 +77,11 @@ def test_a_broken_sandbox_in_the_plain_run_is_error() -> None:
 
 
 def test_the_plain_run_after_a_timeout_gets_less_time() -> None:
-    """After a timeout of the strict run, the plain run gets 0.7 of the strict run's time limit."""
+    """After a timeout of the calls, the plain run gets 0.7 of their time limit."""
     sandbox = TwoRuns(execution(status="timeout"), execution(False))
     verdict_of(sandbox, CALLS, "def f(x):\n    while True: pass")
-    strict, plain = sandbox.programs
-    assert plain.limits.wall_s == pytest.approx(0.7 * strict.limits.wall_s)
+    first, plain = sandbox.programs
+    assert plain.limits.wall_s == pytest.approx(0.7 * first.limits.wall_s)
 
 
 def written(language: str, *cases: Any, kind: str = "asserts", **more: Any) -> CodeTests:
@@ -110,11 +110,6 @@ RUNS: dict[str, tuple[CodeTests, str, str]] = {
         written("javascript", PLUS, kind="function", entry_point="f"),
         "function f(x) { return x; }",
         "fail",
-    ),
-    "a prototype that the tests use": (
-        written("javascript", "f(); assert.strictEqual([1, 2].total(), 3)"),
-        "Array.prototype.total = function () { return this.reduce((a, b) => a + b); }; function f() {}",
-        "abstain",
     ),
     "wrong in both, JavaScript": (
         written("javascript", "assert.strictEqual(f(1), 2)"),

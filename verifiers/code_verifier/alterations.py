@@ -56,8 +56,10 @@ class PythonTests:
     ``defined`` are the names that the program defines.
     """
 
+    replaced: Sequence[str] = ()  # the sandbox finds out
+
     def __init__(self, sources: Sequence[str], defined: frozenset[str]) -> None:
-        self.sources = sources
+        self.sources = self.watched = sources
         self.trees = [ast.parse(source) for source in sources]
         self.defined = defined | {"candidate", "solution"}
         self._read: Counter[str] = Counter()
@@ -76,6 +78,10 @@ class PythonTests:
         if isinstance(holder, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return holder.name.startswith("test") or holder.name == "check"
         return isinstance(holder, ast.Module)
+
+    def problem(self, source: str, entry_point: str) -> str:
+        """Return "": the sandbox finds out whether the tests can judge the program ``source``."""
+        return ""
 
     def altered(self, assertion: Assertion, rng: random.Random) -> tuple[str, ...] | None:
         """Return the sources of all cases with ``assertion`` altered; None if there is no way to alter it."""

@@ -1,4 +1,4 @@
-"""Judges programs with tests of the kinds ``asserts`` and ``check``, which are source code."""
+"""Programs with tests of the kinds ``asserts`` and ``check``, which are source code, and the verdicts of such tests."""
 
 from __future__ import annotations
 
@@ -6,26 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bestofn.builders.formats.entry_points import is_name, waits_for_call
-from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
-from bestofn.verifiers.code_verifier.judging import judged
-from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
+from bestofn.verifiers.code_verifier.tallies import Tally, short, tally_of, why_ended
 
-_EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script: exit at the first failure
-
-
-async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Judge tests of the kinds ``asserts`` and ``check`` in other languages than Python.
-
-    A driver in the sandbox runs the tests of JavaScript and Bash and calls the program. Other tests are compiled with
-    the program.
-    """
-    driven = with_tests(program, tests)
-    sources = driven.tests
-    execution = await sandbox.run(driven)
-    if sandbox_problem(execution):
-        return Tally(0, len(sources), "infra", problem=sandbox_problem(execution))
-    return await judged(sandbox, len(sources), tally_of_verdicts, execution, sources)
+EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script: exit at the first failure
 
 
 def tally_of_verdicts(execution: Execution, sources: Sequence[str]) -> Tally:
@@ -50,15 +34,15 @@ def with_tests(program: Program, tests: CodeTests) -> Program:
     """Return a copy of ``program`` that runs the source code of ``tests``."""
     sources, entry_point = _with_calls(tests)
     if program.language == "bash":
-        sources = (_EACH_CASE.join(sources),)
+        sources = (EACH_CASE.join(sources),)
     setup = tests.setup if program.language == "python" else ""
     return replace(program, tests=sources, setup=setup, entry_point=entry_point)
 
 
 def _with_calls(tests: CodeTests) -> tuple[tuple[str, ...], str]:
-    """Return the source of each case and the entry point, as the driver expects them.
+    """Return the source of each case and the entry point, as the sandbox expects them.
 
-    The driver calls ``check`` with the function that the entry point names. If the entry point is an expression such as
+    It calls ``check`` with the function that the entry point names. If the entry point is an expression such as
     ``Solution().two_sum``, a call of ``check`` is added to the source instead, and the returned entry point is "".
     """
     sources = tuple(str(case["source"]) for case in tests.cases)

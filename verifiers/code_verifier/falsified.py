@@ -1,4 +1,4 @@
-"""Judges Python programs whose tests must run in the program's process: a pass must be falsifiable.
+"""Judges programs whose tests must run in the program's process: a pass must be falsifiable.
 
 The tests run with the program, as benchmarks run them. A program could forge such a result: it could end early, patch
 the test framework, return objects that equal everything, or read the expected values out of the tests. Then altered
@@ -13,28 +13,87 @@ import asyncio
 import random
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, Protocol, cast
 
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, Program
-from bestofn.verifiers.code_verifier.alterations import Assertion, PythonTests
+from bestofn.verifiers.code_verifier.alterations import PythonTests
+from bestofn.verifiers.code_verifier.bash_tests import BashTests
 from bestofn.verifiers.code_verifier.driven import tally_of_verdicts, with_tests
+from bestofn.verifiers.code_verifier.javascript_tests import JavascriptTests
 from bestofn.verifiers.code_verifier.judging import judged
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
 
 _SLOWER, _MORE_S = 5.0, 1.0  # an altered test may take this many times as long as the original, and so many seconds
 
-_READS_PROCESS = re.compile(
-    r"_getframe|currentframe|inspect\.(?:stack|trace|getouterframes|getinnerframes)|\bf_back\b|\bf_locals\b"
-    r"|\bf_globals\b|\btb_frame\b|\bgc\.get_|settrace|setprofile|\bctypes\b|/proc/self|co_consts|addaudithook"
-)
+_READS_PROCESS = {
+    "python": re.compile(
+        r"_getframe|currentframe|inspect\.(?:stack|trace|getouterframes|getinnerframes)|\bf_back\b|\bf_locals\b"
+        r"|\bf_globals\b|\btb_frame\b|\bgc\.get_|settrace|setprofile|\bctypes\b|/proc/self|co_consts|addaudithook"
+    ),
+    "javascript": re.compile(
+        r"\.caller\b|\bcallee\b|prepareStackTrace|getCallSites|/proc/self|\binspector\b|\breallyExit\b|process\.binding"
+    ),
+    "bash": re.compile(
+        r"BASH_COMMAND|BASH_LINENO|BASH_SOURCE\[1|\bcaller\b|/proc/|\bDEBUG\b|BASH_EXECUTION_STRING|PPID"
+    ),
+}
 
-_OPERATORS = re.compile(
-    r"\b__(?:eq|ne|lt|le|gt|ge|bool|len|contains|getattr|getattribute|iter|next|hash|int|float|index|abs|neg|round"
-    r"|i?r?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor))__\b"
+_OPERATORS = {
+    "python": re.compile(
+        r"\b__(?:eq|ne|lt|le|gt|ge|bool|len|contains|getattr|getattribute|iter|next|hash|int|float|index|abs|neg|round"
+        r"|i?r?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor))__\b"
+    ),
+    "javascript": re.compile(r"\b(?:valueOf|toString|toPrimitive|toJSON|Proxy)\b|\bget\s+[\w$]+\s*\(|\bdefinePropert"),
+    "bash": re.compile(r"['\"][^'\"\n]*[][*?|&<>=!+^]|\ba(?:lias|dd)\b"),
+}
+
+_LEAVES_OUT = re.compile(
+    r"skip|xfail|\.(?:todo|only)\b|\b(?:fit|fdescribe|x(?:it|test|describe|specify|context))\b", re.IGNORECASE
 )
+_DEFINES = {
+    "javascript": re.compile(r"\b(?:function\s*\*?|class|const|let|var)\s+([\w$]+)"),
+    "bash": re.compile(r"(?:^|[;{\n])\s*(?:function\s+)?([\w[.:-]+)(?:\s*\(\)|(?<=\s)\s*\{)"),
+}
+
+
+class _Assertion(Protocol):
+    """One assertion of the tests. ``must_run``: nothing in the tests decides whether it is executed."""
+
+    @property
+    def case(self) -> int: ...
+
+    @property
+    def must_run(self) -> bool: ...
+
+    @property
+    def place(self) -> list[int]: ...
+
+
+class _Tests(Protocol):
+    """The tests as a list of assertions. ``watched`` are the sources of the run that is observed."""
+
+    @property
+    def assertions(self) -> Sequence[_Assertion]: ...
+
+    @property
+    def watched(self) -> Sequence[str]: ...
+
+    @property
+    def replaced(self) -> Sequence[str]: ...
+
+    def problem(self, source: str, entry_point: str) -> str: ...
+
+    def altered(self, assertion: Any, rng: random.Random) -> tuple[str, ...] | None: ...
+
+
+_READERS: dict[str, Callable[[Sequence[str], frozenset[str]], _Tests]] = {
+    "python": PythonTests,
+    "javascript": JavascriptTests,
+    "bash": BashTests,
+}
 
 
 async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, falsify: int) -> Tally:
@@ -43,15 +102,18 @@ async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, 
     If the program defines operators, its objects may answer some assertions whatever they expect, and others not. Then
     every assertion is altered.
     """
-    falsify = 0 if _OPERATORS.search(program.source) else falsify
+    falsify = 0 if _OPERATORS[program.language].search(program.source) else falsify
     driven = with_tests(program, tests)
     total = len(driven.tests)
     try:
-        read = PythonTests(driven.tests, _defined(program.source))
+        read = _READERS[program.language](driven.tests, _defined(program))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Tally(0, total, "broken tests", problem=f"the test source is not valid Python: {error}")
+    problem = read.problem(driven.source, driven.entry_point)
+    if problem:
+        return Tally(0, total, "broken tests", problem=problem)
     places = tuple(tuple(tuple(one.place) for one in read.assertions if one.case == case) for case in range(total))
-    execution = await sandbox.run(replace(driven, places=places))
+    execution = await sandbox.run(replace(driven, tests=tuple(read.watched), places=places))
     tally = await _tally(sandbox, driven, execution)
     if tally.problem:
         return tally
@@ -64,7 +126,7 @@ async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, 
     seen = execution.returns[-1].get("seen")
     if not isinstance(seen, dict):
         return replace(tally, doubt="the program ended before the tests did")
-    doubt = _doubt(program, read, cast("dict[str, list[object]]", seen))
+    doubt = _doubt(driven, read, cast("dict[str, list[object]]", seen))
     if doubt:
         return replace(tally, doubt=doubt)
     ran = {tuple(place) for place in cast("list[list[int]]", seen["ran"])}
@@ -83,35 +145,37 @@ async def _tally(sandbox: Sandbox, driven: Program, execution: Execution) -> Tal
     return tally
 
 
-def _doubt(program: Program, read: PythonTests, seen: dict[str, list[object]]) -> str:
+def _doubt(driven: Program, read: _Tests, seen: dict[str, list[object]]) -> str:
     """Return why a pass may be forged, from what was observed in the run; "" if nothing is wrong."""
-    text = "\n".join([program.setup, *read.sources])
-    if seen["replaced"]:
-        return f"the program replaces {', '.join(map(str, seen['replaced']))}"
+    text, source = "\n".join([driven.setup, *driven.tests]), driven.source
+    replaced = [*seen["replaced"], *read.replaced]
+    if replaced:
+        return f"the program replaces {', '.join(map(str, replaced))}"
     if seen["kinds"]:
         return f"objects of {', '.join(map(str, seen['kinds']))}, which the tests do not mention, answer comparisons"
-    reads = _READS_PROCESS.search(program.source)
-    if reads and not _READS_PROCESS.search(text):
+    pattern = _READS_PROCESS[driven.language]
+    reads = pattern.search(source)
+    if reads and not pattern.search(text):
         return f"the program reads frames or memory ({reads[0]})"
     ran = {tuple(place) for place in cast("list[list[int]]", seen["ran"])}
-    left_out = re.search(r"skip|xfail", text, re.IGNORECASE) and not re.search("skip", program.source, re.IGNORECASE)
+    left_out = _LEAVES_OUT.search(text) and not re.search("skip", source, re.IGNORECASE)
     missed = [one for one in read.assertions if one.must_run and (one.case, *one.place) not in ran]
     if missed and not left_out:
-        return f"an assertion in line {missed[0].node.lineno} of test {missed[0].case} was never executed"
+        return f"an assertion in line {missed[0].place[0]} of test {missed[0].case} was never executed"
     return ""
 
 
 async def _survivor(
     sandbox: Sandbox,
     driven: Program,
-    read: PythonTests,
-    executed: Sequence[Assertion],
+    read: _Tests,
+    executed: Sequence[_Assertion],
     falsify: int,
     seconds: float,
 ) -> str:
     """Return which altered tests pass too, or that none could be made; "" if all fail."""
     rng = random.Random(secrets.randbits(64))
-    variants: list[tuple[Assertion, tuple[str, ...]]] = []
+    variants: list[tuple[_Assertion, tuple[str, ...]]] = []
     for assertion in rng.sample(executed, len(executed)):
         sources = read.altered(assertion, rng)
         if sources is not None:
@@ -129,14 +193,16 @@ async def _survivor(
         if execution.status == "infra":
             return f"altered tests could not be run: {tally.problem}"
         if tally.passed == tally.total and not tally.problem:
-            return f"the tests pass whatever line {assertion.node.lineno} of test {assertion.case} expects"
+            return f"the tests pass whatever line {assertion.place[0]} of test {assertion.case} expects"
     return ""
 
 
-def _defined(source: str) -> frozenset[str]:
+def _defined(program: Program) -> frozenset[str]:
     """Return the names of functions and classes of the program, and of its global variables."""
+    if program.language in _DEFINES:
+        return frozenset(_DEFINES[program.language].findall(program.source))
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(program.source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -15,7 +15,7 @@ def join(tests: CodeTests, source: str) -> str:
     """Return the setup code of the tests followed by the program.
 
     An indented program completes the unfinished function at the end of the setup. For Python asserts, setup statements
-    that use names of the program (``root = Node(1)`` in MBPP) are omitted: the test driver runs them later.
+    that use names of the program (``root = Node(1)`` in MBPP) are omitted: the tests run them later.
     """
     if tests.kind == "sql":
         return source

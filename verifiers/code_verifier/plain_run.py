@@ -1,7 +1,7 @@
 """The plain run: a second run of a failed program, in one process with its tests, as benchmarks run it.
 
-The strict run (``calls``, ``values``, ``driven``) keeps the tests in a process that the program cannot reach. Therefore
-some tests that work in one process do not work in the strict run. A program fails only if it fails in both runs.
+Where this process compares results (``calls``, ``compared``), it could read tests or values in another way than their
+language does. A program fails only if it also fails in the plain run.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from bestofn.verifiers.code_verifier.driven import with_tests
 from bestofn.verifiers.code_verifier.judging import judged
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
 
-_KINDS = ("function", "asserts", "check")  # for the other kinds, the first run is already a plain run
+_KINDS = ("function", "asserts", "check")  # kinds of tests that can be written as source code
 
-# After a timeout, the plain run must be clearly faster. Only then was the separate process the cause of the timeout.
+# After a timeout, the plain run must be clearly faster. Only then was the way of the first run its cause.
 _SHARE_AFTER_TIMEOUT = 0.7
 
 
 def applies(tests: CodeTests) -> bool:
-    """Return whether a plain run differs from the strict run. It does not differ in compiled languages."""
+    """Return whether a plain run differs from the first run. It does not differ in compiled languages."""
     return tests.kind in _KINDS and tests.language not in NATIVE
 
 
-async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, strict: Tally) -> Tally:
-    """Do the plain run after the strict run failed. Return ``strict``, with ``disagrees`` set if the plain run passes.
+async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, compared: Tally) -> Tally:
+    """Do the plain run after the comparison failed. Return ``compared``, with ``disagrees`` set if that run passes.
 
     If the sandbox fails, the returned tally has the reason as ``problem``.
     """
     driven = _with_tests(program, tests)
     if driven is None:
-        return strict
+        return compared
     limits = program.limits
-    if strict.status == "timeout":
+    if compared.status == "timeout":
         limits = replace(limits, wall_s=limits.wall_s * _SHARE_AFTER_TIMEOUT)
-    execution = await sandbox.run(replace(driven, same_process=True, limits=limits))
+    execution = await sandbox.run(replace(driven, limits=limits))
     if sandbox_problem(execution):
-        return replace(strict, problem=sandbox_problem(execution))
+        return replace(compared, problem=sandbox_problem(execution))
     plain = await judged(sandbox, len(driven.tests), tally_of_plain_run, execution, driven.tests)
     if plain.problem:
-        return replace(strict, problem=plain.problem)
-    return replace(strict, disagrees=plain.passed == plain.total and execution.status == "ok")
+        return replace(compared, problem=plain.problem)
+    return replace(compared, disagrees=plain.passed == plain.total and execution.status == "ok")
 
 
 def tally_of_plain_run(execution: Execution, sources: Sequence[str]) -> Tally:

@@ -96,7 +96,7 @@ std::cout << "[" << missing.substr(!missing.empty()) << "]";
 """
 
 
-# Packages that the driver replaces for tests, and names of the program.
+# Packages that the sandbox replaces for tests, and names of the program.
 _DRIVEN = frozenset({"lodash", "vitest", "@jest/globals", "mocha", "solution", "index", "main"})
 
 
@@ -156,7 +156,7 @@ def _cpp_headers(need: Need) -> set[str]:
 def _python_modules(need: Need) -> set[str]:
     """Return the imported modules that the sandbox may not have.
 
-    Modules that only the tests import are not included: if one is missing, the driver reports ``broken``.
+    Modules that only the tests import are not included: if one is missing, the sandbox reports ``broken``.
     """
     return imported_modules(need.source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
 

@@ -17,7 +17,7 @@ _SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an ex
 class Tally:
     """The result of running the tests: the number that passed, and the first test that failed.
 
-    ``disagrees``: the strict run failed, but the plain run passed (``plain_run``). ``problem`` is the reason why the
+    ``disagrees``: the comparison failed, but the plain run passed (``plain_run``). ``problem`` is the reason why the
     tests could not be run, or "". The cause is the sandbox or the tests, never the program. ``doubt``: why a pass does
     not count, or "" (``falsified``).
     """

@@ -20,16 +20,12 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NoReturn
 
-from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
+from bestofn.builders.records import Execution, JsonObject, Program
 from bestofn.sandbox.inside import library_names, names, plain
-from bestofn.verifiers.code_verifier.driven import with_tests
 from bestofn.verifiers.code_verifier.entry_points import ENTRY_METHOD
-from bestofn.verifiers.code_verifier.judging import judged
-from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
+from bestofn.verifiers.code_verifier.tallies import short, why_ended
 
 _STEPS = 100_000  # most evaluated nodes; tests that compute longer run in the sandbox
 _ITEMS = 100_000  # longest range or repeated sequence
@@ -44,7 +40,7 @@ class NotValues(Exception):
     """The tests are more than calls with plain values, or a result is not plain: they must run with the program."""
 
 
-class _Failed(Exception):
+class Failed(Exception):
     """An assertion fails, or the program raises an error. The message is the reason."""
 
 
@@ -115,35 +111,6 @@ class _Scope(dict[str, Value]):
         return None
 
 
-async def judge_values(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Make the calls of the tests in the sandbox and decide the assertions here.
-
-    Raises ``NotValues`` if the tests or the results need more than plain values.
-    """
-    driven = with_tests(program, tests)
-    calls = Script(driven).collect()
-    execution = await sandbox.run(replace(program, calls=calls))
-    total = len(driven.tests)
-    if sandbox_problem(execution):
-        return Tally(0, total, "infra", problem=sandbox_problem(execution))
-    tally = await judged(sandbox, total, _decided, execution, driven)
-    if tally.status == _NOT_VALUES:
-        raise NotValues
-    return tally
-
-
-_NOT_VALUES = "not values"
-
-
-def _decided(execution: Execution, driven: Program) -> Tally:
-    """Return the tally of an execution of the calls. A worker process may call this function, so it raises nothing."""
-    try:
-        verdicts = Script(driven).decide(execution)
-    except NotValues:
-        return Tally(0, len(driven.tests), _NOT_VALUES)
-    return tally_of(verdicts, len(driven.tests), execution)
-
-
 class Script:
     """The tests of ``driven`` (a program with tests), to be interpreted here. Raises ``NotValues`` at once or later."""
 
@@ -209,7 +176,7 @@ class Script:
                 self._run_case(case, scope)
                 if self.execution is not None and self.at != [*self.starts, len(self.calls)][number + 1]:
                     raise NotValues  # other calls than in the first pass
-            except _Failed as reason:
+            except Failed as reason:
                 yield str(reason)[:300] or "failed"
             except NotValues:
                 raise
@@ -226,7 +193,7 @@ class Script:
         """Run a statement of the setup. If it cannot be interpreted, its names become unreadable."""
         try:
             self._statement(node, scope)
-        except (_Failed, _Return, _Break, _Continue):
+        except (Failed, _Return, _Break, _Continue):
             raise NotValues from None
         except NotValues:
             if not isinstance(node, _DEFINITIONS) or (
@@ -317,7 +284,7 @@ class Script:
             case ast.Return(value=value):
                 raise _Return(None if value is None else self._value(value, scope))
             case ast.Raise() if self.execution is not None:
-                raise _Failed(ast.unparse(node))
+                raise Failed(ast.unparse(node))
             case ast.Break():
                 raise _Break
             case ast.Continue():
@@ -364,7 +331,7 @@ class Script:
         if found is PENDING:
             self.asserted += 1
         elif not self._plain(found):
-            raise _Failed(
+            raise Failed(
                 f"AssertionError: {short(ast.unparse(test))}" + (f": {self._shown(message, scope)}" if message else "")
             )
 
@@ -697,7 +664,7 @@ class Script:
         returns = self.execution.returns
         number, self.at = self.at, self.at + 1
         if len(returns) > len(self.calls) or number >= len(returns):
-            raise _Failed(why_ended(self.execution))
+            raise Failed(why_ended(self.execution))
         answer = returns[number]
         if answer.get("changed"):
             raise NotValues
@@ -711,7 +678,7 @@ class Script:
         error = str(answer["error"])
         if error.startswith("NotPlain"):
             raise NotValues
-        raise _Failed(error)
+        raise Failed(error)
 
     def _is_read_again(self, node: ast.Call, scope: _Scope) -> bool:
         """Return whether an argument may be, or contain, a mutable value that the tests can read again."""

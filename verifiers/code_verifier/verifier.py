@@ -22,8 +22,8 @@ from bestofn.builders.records import Candidate, CodeTests, Language, Limits, Pro
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls
+from bestofn.verifiers.code_verifier.compared import judge_values
 from bestofn.verifiers.code_verifier.compiled_languages import NATIVE
-from bestofn.verifiers.code_verifier.driven import judge_driven
 from bestofn.verifiers.code_verifier.extraction import Extraction, extract
 from bestofn.verifiers.code_verifier.falsified import judge_falsified
 from bestofn.verifiers.code_verifier.falsified_builds import judge_build
@@ -35,7 +35,7 @@ from bestofn.verifiers.code_verifier.runtimes import Need, Runtimes
 from bestofn.verifiers.code_verifier.syntax import identifiers, is_broken, read_python
 from bestofn.verifiers.code_verifier.tallies import Tally
 from bestofn.verifiers.code_verifier.typescript import as_javascript
-from bestofn.verifiers.code_verifier.values import NotValues, judge_values
+from bestofn.verifiers.code_verifier.values import NotValues
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,8 +45,6 @@ _JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = 
     "stdin": judge_inputs,
     "output": judge_inputs,
     "function": judge_calls,
-    "asserts": judge_driven,
-    "check": judge_driven,
     "sql": judge_rows,
 }
 
@@ -67,9 +65,9 @@ def _doubt(found: Extraction, cut: bool, status: str) -> str:
 class CodeVerifier:
     """Verifies code: an answer passes if every test passes. ``detail`` records the number of passed tests.
 
-    Expected plain values are compared in this process and do not enter the sandbox (``calls``, ``values``). Python
-    tests that need more run with the program (``falsified``); then a pass counts only if altered tests fail: as many as
-    ``falsify``, or one for each executed assertion ("all"). Otherwise the verdict is ``abstain``.
+    Expected plain values are compared in this process and do not enter the sandbox (``calls``, ``compared``). Tests
+    that need more run with the program (``falsified``, ``falsified_builds``); then a pass counts only if altered tests
+    fail: as many as ``falsify``, or one for each executed assertion ("all"). Otherwise the verdict is ``abstain``.
 
     The verdict is also ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests
     cannot be run. A program that fails is run again in one process with its tests (``plain_run``). If it passes there,
@@ -163,7 +161,7 @@ class CodeVerifier:
             return calibrated(Verdict("pass", 0.0, explanation, self.name, detail, seconds))
         why = str((tally.failing or {}).get("why", tally.status))
         if tally.disagrees:
-            explanation = f"{RUNS_DISAGREE}: the plain run passes; in the strict run, {why}"
+            explanation = f"{RUNS_DISAGREE}: the tests pass in the plain run, but {why}"
             return Verdict("abstain", 0.0, explanation[:500], self.name, detail | {"status": "disagreement"}, seconds)
         explanation = f"{tally.passed} of {tally.total} tests pass; {why}"
         return calibrated(Verdict("fail", 0.0, explanation[:500], self.name, detail, seconds))
@@ -198,16 +196,16 @@ class CodeVerifier:
                 return made
             program, tests = made
         values = True
-        if tests.language == "python" and tests.kind in ("asserts", "check"):
+        if tests.kind not in ("asserts", "check"):
+            tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
+        elif tests.language in NATIVE:
+            tally = await judge_build(self.sandbox, program, tests, self.falsify)
+        else:
             try:
                 tally = await judge_values(self.sandbox, program, tests)
             except NotValues:
                 tally = await judge_falsified(self.sandbox, program, tests, self.falsify)
                 values = False
-        elif tests.language in NATIVE and tests.kind in ("asserts", "check"):
-            tally = await judge_build(self.sandbox, program, tests, self.falsify)
-        else:
-            tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
         if tally.problem or tally.passed == tally.total:
             return tally
         need = Need(program.source, _source_of(tests), tally.stderr)
@@ -285,6 +283,8 @@ def why_undecidable(tests: CodeTests) -> str:
             return "the tests only expect empty output"
     if tests.kind == "function" and any("expected" not in case for case in tests.cases):
         return "a test case has no expected value"
+    if tests.kind in ("asserts", "check") and tests.language in ("sql", "engine"):
+        return "the tests are source code, but the programs are queries"
     if tests.kind in ("asserts", "check") and not _ASSERTION.search(_source_of(tests)):
         return "the tests contain no assertion"
     if tests.kind == "sql" and any(case.get("expected") is None and not case.get("reference") for case in tests.cases):

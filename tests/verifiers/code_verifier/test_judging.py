@@ -31,7 +31,7 @@ class Canned:
         self.decoders = lambda: decoders
 
     async def run(self, program: Program) -> Execution:
-        if program.same_process:
+        if program.tests:
             return Execution(status="error", exit_code=1, stdout="", stderr="", seconds=0.0)
         return self.execution
 

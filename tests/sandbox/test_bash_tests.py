@@ -1,4 +1,4 @@
-"""With the strict Bash driver, right programs pass with every kind of test, and no wrong program passes."""
+"""Bash tests that run with the program: right programs pass with every kind of test, and no wrong program passes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.records import CodeTests, Verdict
-from bestofn.sandbox.languages.bash_scripts import variables_of_the_program
 from tests.sandbox.verdicts import verdicts_in, written
-
-# Answers each call with an empty output and the status ``$status``.
-SERVE = """
-status='{status}'
-while IFS= read -r -d '' -u 4 n; do
-  w=(); for ((i = 0; i < n; i++)); do IFS= read -r -d '' -u 4 x; w+=("$x"); done
-  if [[ ${{w[0]}} == :names ]]; then printf '%s\\0' f '' >&3; else printf '%s\\0' '' "$status" '' '' >&3; fi
-done
-f() {{ :; }}
-"""
 
 
 def sh(*cases: str, **more: Any) -> CodeTests:
@@ -72,20 +61,19 @@ FORGED: dict[str, tuple[CodeTests, str]] = {
     "the name of another variable": (sh('good=x; name=$(f)\n[[ "${!name}" == "$good" ]]'), "f() { echo good; }"),
     "text behind a NUL byte": (sh("[[ $(f) == 9 ]]"), "f() { printf '9\\0\\n8\\n'; }"),
     "the name of a variable of the tests": (sh("expected=5\n[[ $(f 2 3) -eq $expected ]]"), "f() { echo expected; }"),
-    "a command in an index": (
-        sh("[[ $(f) -eq 7 ]]", "touch /dev/null"),
-        """f() { printf '%s' 'y[x=$(echo 7)]*0+x'; }""",
-    ),
     "an expression that cannot be evaluated": (
         sh("[ $(( $(f 2 3) )) -eq 5 ] || exit 1\n[ $(( $(f 1 1) )) -eq 2 ] || exit 1\necho good"),
         "f() { echo 1/0; }",
     ),
-    "a status of two words": (
-        sh("f 4 || { echo wrong; exit 1; }\nif f 3; then exit 1; fi\necho done"),
-        SERVE.format(status="1 1"),
-    ),
-    "a status that is no number": (sh("f 4\n(( $? == 0 )) || exit 0\nexit 1"), SERVE.format(status="x")),
     "assigns the expected value": (sh("expected=5; f; [[ $R -eq $expected ]]"), "f() { expected=0; R=0; }"),
+    "ends with status 0": (
+        sh("f 3 || exit 1", "[[ $(f 4) == 4 ]] || exit 1"),
+        "trap 'exit 0' EXIT; exit() { builtin exit 0; }",
+    ),
+    "says that the tests pass": (
+        sh("f 3 || exit 1"),
+        """f() { printf '{"passed":true,"error":""}\\n' >&3; builtin exit 0; }""",
+    ),
     "replaces a tool": (sh("f | grep -q 5"), "grep() { return 0; }\nf() { echo 4; }"),
 }
 
@@ -105,13 +93,3 @@ def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
 @pytest.mark.parametrize("name", FORGED)
 def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
     assert verdicts[name].outcome in ("fail", "abstain"), verdicts[name]
-
-
-def test_only_variables_that_the_tests_do_not_name_otherwise_are_read_from_the_program() -> None:
-    tests = "expected=5; for x in 1 2; do f $x; done; read -r line; [[ $R == $expected && ${S} == $line && $PATH ]]"
-    assert variables_of_the_program(tests) == ["R", "S"]
-
-
-def test_a_variable_in_a_comparison_is_one_of_the_program() -> None:
-    tests = "inc 2\n(( COUNT == 2 )) || exit 1\nfor ((i = 0; i < 3; i++)); do inc; done\n(( COUNT + i > 4 )) || exit 1"
-    assert variables_of_the_program(tests) == ["COUNT"]

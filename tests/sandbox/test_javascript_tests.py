@@ -1,4 +1,4 @@
-"""With the strict JavaScript driver, right programs pass with every kind of test, and no wrong program passes."""
+"""JavaScript tests that run with the program: right programs pass with every kind of test, and no wrong program passes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,6 @@ from tests.sandbox.verdicts import verdicts_in, written
 
 PLUS = "function f(x) { return x + 1; }"
 LESS = "function f(x) { return x - 1; }"
-# How the program of an attacker talks to the driver.
-FRAMES = """
-const fs = require('fs');
-function rd(n) {
-  const b = Buffer.alloc(n);
-  for (let at = 0, got; at < n; at += got) if (!(got = fs.readSync(4, b, at, n - at, null))) process.exit(0);
-  return b;
-}
-function get() { return JSON.parse(rd(rd(4).readUInt32LE(0)).toString()); }
-function put(m) {
-  const b = Buffer.from(JSON.stringify(m)), h = Buffer.alloc(4);
-  h.writeUInt32LE(b.length); fs.writeSync(3, Buffer.concat([h, b]));
-}
-"""
 
 
 def js(*cases: str, **more: Any) -> CodeTests:
@@ -146,6 +132,29 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
         js("require('fs').promises.readFile('/usr/bin/env').then(() => assert.strictEqual(f(1), 2))"),
         PLUS,
     ),
+    "tests that declare assert themselves": (
+        js("const assert = require('assert');\nconst { f } = require('./solution');\nassert.throws(() => f(null));"),
+        "function f(x) { if (x === null) throw new Error('no number'); return x + 1; }\nmodule.exports = { f };",
+    ),
+    "tests that declare test and expect themselves": (
+        js(
+            "const test = (name, body) => body();\nconst expect = (a) => ({ toBe(b) { if (a !== b) throw new Error(a); } });"
+            "\ntest('adds', () => expect(f(1)).toBe(2));"
+        ),
+        PLUS,
+    ),
+    "tests that end the process with status 0": (
+        js("const g = f;\nif ([1].map(g)[0] !== 2) process.exit(1);\nprocess.exit(0);"),
+        PLUS,
+    ),
+    "a method of a prototype": (
+        js("f(); assert.strictEqual([1, 2].total(), 3)"),
+        "Array.prototype.total = function () { return this.reduce((a, b) => a + b); }; function f() {}",
+    ),
+    "an argument that is frozen": (
+        js("const o = frozen({a: 1}); require('assert').ok(Object.isFrozen(o))"),
+        "const frozen = (o) => Object.freeze(o);",
+    ),
 }
 
 DISPUTED: dict[str, tuple[CodeTests, str]] = {
@@ -159,20 +168,28 @@ DISPUTED: dict[str, tuple[CodeTests, str]] = {
         js(CATCHES),
         "function Oops() {} Oops.prototype = Error.prototype; function f() {}",
     ),
+    "patched assertions": (
+        js("const assert = require('assert'); assert.throws(() => f(null)); assert.strictEqual(f(1), 2)"),
+        "const assert = require('assert'); assert.throws = assert.strictEqual = () => {}; function f() {}",
+    ),
+    "a patched function of the library": (
+        js("assert([3, 1].map(f).every((x) => x > 0))"),
+        "Array.prototype.every = () => true; function f() { return -1; }",
+    ),
+    "an object that answers comparisons": (
+        js("const s = new Stats([1, 2]); assert(s.mean == 1.5); assert(s.most == 2)"),
+        "let n = 0; const v = { valueOf: () => [1.5, 2][n++ % 2] }; class Stats { get mean() { return v; } get most() { return v; } }",
+    ),
+    "NaN where a distance should not be large": (
+        js("if (Math.abs(f(1) - 2) > 1e-9) throw new Error('far')"),
+        "const f = () => NaN",
+    ),
+    "a program that reads its caller": (
+        js("const check = () => { assert(f([1]).n === 2) }; check()"),
+        "function f() { return { n: Number(/=== (\\d+)/.exec(String(f.caller))[1]) }; }",
+    ),
 }
 FORGED: dict[str, tuple[CodeTests, str]] = {
-    "a callback by name": (
-        js("assert.strictEqual(f(2), 6)", timeout_s=2),  # the program does not end
-        FRAMES
-        + "let m = get(); for (;;) {"
-        + " put({op: 'call', target: 'constructor', args: ['return 1'], id: 0}); get(); put({ok: {f: 'constructor'}, answer: m.id}); m = get(); }",
-    ),
-    "a float that is called constructor": (
-        js("assert(f(2))", timeout_s=2),
-        FRAMES
-        + "put({ok: {handle: {id: 0, callable: true, proto: null}}, answer: get().id});"
-        + " for (;;) put({ok: {f: 'constructor'}, answer: get().id});",
-    ),
     "verdicts on every descriptor": (
         js("assert.strictEqual(f(2), 6)"),
         'const fs = require(\'fs\'); for (let fd = 3; fd < 40; fd++) try { fs.writeSync(fd, \'{"passed":true,"error":""}\\n\'); } catch {}\n'
@@ -199,7 +216,6 @@ FORGED: dict[str, tuple[CodeTests, str]] = {
 UNUSABLE: dict[str, tuple[CodeTests, str]] = {
     "a matcher that the runner does not have": (js("expect(f(1)).toMatchSnapshot()"), PLUS),
     "a module that is not installed": (js("const { expect } = require('chai'); expect(f(1)).to.equal(2)"), PLUS),
-    "a timer that never ends": (js("assert.equal(f(1), 2); setInterval(() => {}, 10)"), PLUS),
 }
 
 
@@ -222,7 +238,7 @@ def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> Non
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("name", DISPUTED)
-def test_a_class_of_all_errors_passes_in_the_plain_run_only(name: str, verdicts: dict[str, Verdict]) -> None:
+def test_a_pass_that_altered_tests_do_not_confirm_is_undecided(name: str, verdicts: dict[str, Verdict]) -> None:
     assert verdicts[name].outcome == "abstain", verdicts[name]
 
 
