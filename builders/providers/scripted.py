@@ -56,8 +56,11 @@ class Scripted(InProcessProvider):
 
     @property
     def identity(self) -> str:
-        """The name of the provider and the name of its model, separated by a space."""
-        return f"{self.name} {self.model}"
+        """The name of the provider, of its model, and a checksum of the lines, unless a function makes them."""
+        if callable(self._lines):
+            return f"{self.name} {self.model}"
+        given = repr((self._lines, self._stop_reason)).encode("utf-8", "surrogatepass")
+        return f"{self.name} {self.model} {hashlib.sha256(given).hexdigest()[:16]}"
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
         """Return ``n`` completions. Their seeds are consecutive, starting with the seed of ``request``."""

@@ -250,3 +250,13 @@ def test_a_verdict_has_the_documented_names(outcome: Outcome, is_correct: bool |
 def test_confidence_outside_zero_to_one_raises() -> None:
     with pytest.raises(ValueError, match="confidence"):
         Verdict("pass", 1.01, "", "x")
+
+
+def test_a_judge_stands_behind_the_same_domains_and_never_before_a_program() -> None:
+    programs, judged = (
+        compose([f"verifier={name}", "sandbox=none"])["verifier"] for name in ("by_split", "with_judge")
+    )
+    assert set(programs["domains"]) == set(judged["domains"])
+    for name, node in judged["domains"].items():
+        first = node["first"] if node["_target_"].endswith("Cascade") else node
+        assert first["_target_"] == programs["domains"][name]["_target_"]
