@@ -151,10 +151,14 @@ def imported(target: str, trusted: Sequence[str] = (), where: str = "_target_") 
             raise  # the module exists, but one of its dependencies is missing
         raise ConfigError(f"{where} is {target!r}: there is no module {module_name}.") from error
     try:
-        return getattr(module, attribute)
+        found = getattr(module, attribute)
     except AttributeError as error:
         near = did_you_mean(attribute, [name for name in vars(module) if not name.startswith("_")])
         raise ConfigError(f"{where} is {target!r}: {module_name} has no {attribute}{near}") from error
+    origin = str(getattr(found, "__module__", "") or package).split(".", 1)[0]
+    if package == "bestofn" and origin not in ("bestofn", *trusted):
+        raise ConfigError(f"{where} is {target!r}, which belongs to the package {origin!r}. Name it there.")
+    return found
 
 
 def _is_of_a_choice(target: str) -> bool:

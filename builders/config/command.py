@@ -87,6 +87,7 @@ def _run_hydra(
     from bestofn.builders.config.composition import (
         check_settings,
         command_overrides,
+        composed_hydra,
         config_errors,
         hydra_overrides,
         refuse_removed_groups,
@@ -94,6 +95,7 @@ def _run_hydra(
         resolved,
         sweep_subfolder,
     )
+    from bestofn.builders.config.permissions import refuse_code_of_files, refuse_demands_of_files
 
     def run_task(composed: DictConfig) -> None:
         configure_logging()
@@ -101,6 +103,7 @@ def _run_hydra(
         # a launcher may run this in a new process
         with escaped_output(), exit_on_error(), stopped_by_signals(), config_errors():
             refuse_removed_groups(overrides, choices())
+            refuse_demands_of_files(composed, arguments.overrides)
             config = resolved(composed)
             if config_name != "build":  # a build checks its root keys itself
                 check_settings(config, config_name)
@@ -112,6 +115,8 @@ def _run_hydra(
         words = hydra_overrides([*command_overrides(overrides), *overrides, *sweep], arguments.config_dirs)
         if not several:
             refuse_sweeps(overrides)
+        if any(word.startswith("hydra.searchpath=") for word in words):  # files of the user, or of somebody else
+            refuse_code_of_files(composed_hydra(words, config_name), arguments.overrides)
         os.environ.setdefault("HYDRA_FULL_ERROR", "1")
         sys.argv = [os.path.basename(sys.argv[0]), *arguments.flags, *words]
         with _public_output(arguments.flags):

@@ -82,6 +82,16 @@ def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: 
             return hydra.compose(config_name, overrides=words)
 
 
+def composed_hydra(words: Sequence[str], config_name: str) -> Mapping[str, Any]:
+    """Return the settings of Hydra itself that ``words``, in Hydra's grammar, give. They are not resolved."""
+    import hydra
+    from omegaconf import OmegaConf
+
+    with hydra.initialize_config_module("bestofn.conf", job_name=config_name, version_base="1.3"):
+        node = hydra.compose(config_name, overrides=list(words), return_hydra_config=True).hydra
+        return cast("Mapping[str, Any]", OmegaConf.to_container(node, resolve=False))
+
+
 @contextmanager
 def config_errors() -> Iterator[None]:
     """Convert errors of Hydra, OmegaConf and YAML in the ``with`` block to ``ConfigError``."""

@@ -32,15 +32,16 @@ SHAPES: Mapping[str, str] = {
     "a JSON Web Token": START + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
     "a private key": r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\w+/=:,.-]|\s|\\[nr])+",
     "an Authorization header": START + r"(?:[Bb]earer|[Bb]asic|BEARER|BASIC)\s+[\w.~+/=-]{16,}",
-    _URL: r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@'\"<>\\]*:[^\s:/@'\"<>\\{}$]{6,}@",
 }
 """Name of the shape -> regular expression. A match is a credential only if ``is_random`` agrees."""
 
 NAMELESS: Mapping[str, str] = {
+    _URL: r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@'\"<>\\]*:[^\s:/@'\"<>\\{}$]{6,}@",
     "40 random characters": r"(?:^|[^\w+/=.-]|\\[nrt])[A-Za-z0-9+/]{40}(?:$|[^\w+/=.-])",
     "32 or more hexadecimal digits": r"(?:^|[^\w-]|\\[nrt])(?:[0-9a-f]{32,}|[0-9A-F]{32,})(?:$|[^\w-])",
 }
-"""Like ``SHAPES``, for credentials that look like a checksum, such as AWS secrets. They are not masked."""
+"""Like ``SHAPES``, for what is not masked by its shape: ``urls`` masks passwords in URLs, and the others, such as AWS
+secrets, look like checksums."""
 
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, pattern in SHAPES.items()}
 _NAMELESS = {name: re.compile(pattern, re.ASCII) for name, pattern in NAMELESS.items()}

@@ -50,7 +50,7 @@ def test_a_running_command_knows_its_words_and_may_compose(monkeypatch: pytest.M
     assert choices() == {}
 
 
-@pytest.mark.parametrize("setting", ["mode: MULTIRUN", "job: {env_set: {MARK: set}}"])
+@pytest.mark.parametrize("setting", ["mode: MULTIRUN", "job: {chdir: false}"])
 def test_an_experiment_may_set_what_hydra_does(setting: str, tmp_path: Path) -> None:
     experiment = tmp_path / "experiment" / "mine.yaml"
     experiment.parent.mkdir()
@@ -59,6 +59,7 @@ def test_an_experiment_may_set_what_hydra_does(setting: str, tmp_path: Path) -> 
         f"hydra:\n  sweep: {{dir: {tmp_path}}}\n  {setting}\n"
     )
     words = ["build", "--config-dir", str(tmp_path), "experiment=mine", "provider=scripted", "sandbox=none"]
+    words += ["+hydra.job.env_set.MARK=set"]
     done = run_here([*words, "--dry-run"], cwd=tmp_path)
     assert "no request was sent" in done.stdout, done.stderr
     assert ("The runs of this sweep are in" in done.stdout) == ("MULTIRUN" in setting)
