@@ -12,12 +12,12 @@ from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.math.extraction import final_answer, visible
 from bestofn.verifiers.prose.assertion import denies, objection
+from bestofn.verifiers.prose.languages import DECLINE
 from bestofn.verifiers.short_answer import text_rules, value_rules
 from bestofn.verifiers.short_answer.case import Case, Finding, case_of
 from bestofn.verifiers.short_answer.names import with_other_names
 from bestofn.verifiers.short_answer.questions import Question, question
 from bestofn.verifiers.short_answer.references import Reference, interpret
-from bestofn.verifiers.short_answer.sentences import admits_ignorance
 from bestofn.verifiers.short_answer.tokens import plain, separated
 
 # Compares an answer with the accepted answers. The result is pass or fail only if both sides were understood.
@@ -44,7 +44,7 @@ def decide(references: Sequence[Reference], asked: Question, answer: str) -> Fin
     finding = _first_finding(case_of(references, asked, written, answer), written)
     if finding.outcome == "fail" and asked.relative:
         return Finding("abstain", "the answer depends on the day of the question")
-    if finding.outcome == "fail" and admits_ignorance(written):
+    if finding.outcome == "fail" and DECLINE.search(written):
         return Finding("abstain", "the answer says that it does not know")
     return finding
 
