@@ -28,6 +28,7 @@ _NUMBERS = frozenset({
     "decimal_floating_point_literal",
 })  # fmt: skip
 _STRINGS = frozenset({"string_literal", "raw_string_literal", "interpreted_string_literal"})
+_NAMING = _STRINGS | {"number_literal", "int_literal", "integer_literal", "decimal_integer_literal"}
 _LETTERS = frozenset({"char_literal", "rune_literal", "character_literal"})
 _TRUTHS = frozenset({"true", "false", "boolean_literal"})
 _CALLS = frozenset({"call_expression", "method_invocation", "object_creation_expression"})
@@ -309,22 +310,25 @@ class _Reader:
         return None
 
     def _changed_arguments(self, given: list[Node]) -> tuple[Edit, ...]:
-        """Return the edits of the expected value among the arguments of an assertion.
+        """Return the edits of the expected value among the arguments of an assertion: a neighbour of the actual one.
 
-        It is the nearest before the result of the program, else the nearest after it. A text may also be a message; a
-        changed message does no harm.
+        A text before the actual value may be a name of the check, and an integer there its number. Then both neighbours
+        change; this does no harm. If the one behind is a variable, nothing changes.
         """
-        at = next((place for place, one in enumerate(given) if self._uses_program(one)), len(given) - 1)
-        edits: list[Edit] = []
-        found_value = False
-        for one in (*reversed(given[:at]), *given[at:]):
-            literals = [] if self._uses_program(one) else list(self._literals(one))
-            is_text = one.type in _STRINGS
-            if literals and (is_text or not found_value):
-                node = self._rng.choice(literals)
-                edits.append(replaced(node, self._other(node)))
-                found_value = found_value or not is_text
-        return tuple(edits)
+        literals = [[] if self._uses_program(one) else list(self._literals(one)) for one in given]
+        at = next((place for place, one in enumerate(given) if self._uses_program(one)), None)
+        at = next((place for place, found in enumerate(literals) if not found), None) if at is None else at
+        if at is None:
+            return ()
+        before = literals[at - 1] if at else []
+        behind = literals[at + 1] if at + 1 < len(given) else []
+        may_be_name = bool(before) and given[at - 1].type in _NAMING and at + 1 < len(given)
+        if may_be_name and not behind:
+            return ()
+        same_kind = may_be_name and (given[at - 1].type in _STRINGS or given[at + 1].type == given[at - 1].type)
+        changed = [found for found in ((before, behind) if same_kind else (before or behind,)) if found]
+        nodes = [self._rng.choice(found) for found in changed]
+        return tuple(replaced(node, self._other(node)) for node in nodes)
 
     def _literals(self, node: Node) -> Iterator[Node]:
         """Yield the literals of a value that can change, without those that count or choose something."""

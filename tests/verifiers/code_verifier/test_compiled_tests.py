@@ -22,7 +22,9 @@ ALTERED = [  # language, assertion, its altered form
     ("cpp", "assert (f({}) == std::vector<int>{});", "!= !!(f({}) == std::vector<int>{})"),
     ("cpp", "assert(fabs(f(1)[0] - 2.5) < 1e-6);", "fabs(f(1)[0] - 1011.5) < 1e-6"),
     ("cpp", 'if (f(1) != "a") return 1;', 'f(1) != "qa"'),
-    ("cpp", "check(f(1), 3, \"name\");", 'check(f(1), 4, "qname")'),
+    ("cpp", 'check(f(1), 3, "name");', 'check(f(1), 4, "name")'),
+    ("cpp", 'check("name", f(1), 3);', 'check("qname", f(1), 4)'),
+    ("cpp", "assertEqual(1, f(1), 3);", "assertEqual(2, f(1), 4)"),
     ("cpp", "assert(f(1).at(0) == 255);", "f(1).at(0) == 254"),
     ("cpp", "assert(!(f(1) == 2));", "!= !!(!(f(1) == 2))"),
     ("cpp", "bool same = f(1) == 'q';", "f(1) == 'z'"),
@@ -36,7 +38,7 @@ ALTERED = [  # language, assertion, its altered form
     ("go", "if err != nil { t.Fatal(err) }", "!= !!(err != nil)"),
     ("go", "assert.True(t, f(1) > 0)", "!= !!(f(1) > 0)"),
     ("go", 'assert.Equal(t, "a", Words("a"))', 'assert.Equal(t, "qa", Words("a"))'),
-    ("rust", "assert_eq!(f(&[1]), vec![1i64], \"m\");", 'assert_eq!(f(&[1]), vec![2i64], "qm")'),
+    ("rust", "assert_eq!(f(&[1]), vec![1i64], \"m\");", 'assert_eq!(f(&[1]), vec![2i64], "m")'),
     ("rust", "assert_eq!(f(&[]), Vec::<i32>::new());", "assert_ne!(f(&[]), Vec::<i32>::new())"),
     ("rust", "assert!((f(&[1])[0] - 0.5).abs() < 1e-9);", "(f(&[1])[0] - 1009.5).abs() < 1e-9"),
     ("rust", "assert!(matches!(f(&[1]), Ok(7)));", "!= !!(matches!(f(&[1]), Ok(7)))"),
@@ -71,6 +73,7 @@ def test_an_assertion_is_altered(language: Language, assertion: str, altered: st
     [
         ("cpp", "auto r = f({1, 2}); for (int i = 0; i < 3; i++) if (i == 2) continue; std::cout << r.size();"),
         ("go", "for i := 0; i < 3; i++ { if i == 2 { continue } }"),
+        ("cpp", 'check(f(1), want, "name"); check("name", f(1), want);'),
         ("java", 'if (args.length == 1) System.out.println("x");'),
     ],
 )
