@@ -20,11 +20,15 @@ from bestofn.sandbox.inside import library_names, names
 Value = Any
 """A value of the tests or the program."""
 
-_OPERATORS = (
-    "__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__sub__", "__rsub__", "__add__", "__radd__", "__abs__",
-    "__xor__", "__rxor__", "__and__", "__rand__", "__or__", "__ror__", "__contains__", "__bool__", "__len__",
-    "__getitem__", "__int__", "__float__", "__round__", "__array_ufunc__", "__array_function__",
-)  # fmt: skip
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+OPERATORS = (
+    *("__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__abs__", "__neg__", "__contains__", "__bool__"),
+    *("__len__", "__getitem__", "__iter__", "__next__", "__hash__", "__int__", "__float__", "__index__", "__round__"),
+    *("__getattr__", "__getattribute__", "__array_ufunc__", "__array_function__"),
+    *(f"__{reflected}{name}__" for name in _ARITHMETIC for reflected in ("", "r", "i")),
+)
+"""The methods by which an object may answer whatever a test expects."""
+
 _CONVERSIONS = ("len", "float", "int", "abs", "round")
 _OF_PROGRAM = ("solution", "__main__")  # modules of the classes of the program, and of the tests
 _HEAP_TYPE = 1 << 9  # flag of a class that was not built into the interpreter
@@ -127,7 +131,7 @@ class Witness:
             return False
         if kind.__module__ not in _OF_PROGRAM:
             return False
-        for name in _OPERATORS:
+        for name in OPERATORS:
             function = kind.__dict__.get(name)
             code = getattr(function, "__code__", None)
             if function is not None and (code.co_filename == self.file if isinstance(code, types.CodeType) else True):

@@ -19,6 +19,7 @@ from typing import Any, Protocol, cast
 
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, Program
+from bestofn.sandbox.inside.witness import OPERATORS
 from bestofn.verifiers.code_verifier.alterations import PythonTests
 from bestofn.verifiers.code_verifier.bash_tests import BashTests
 from bestofn.verifiers.code_verifier.driven import tally_of_verdicts, with_tests
@@ -42,10 +43,7 @@ _READS_PROCESS = {
 }
 
 _OPERATORS = {
-    "python": re.compile(
-        r"\b__(?:eq|ne|lt|le|gt|ge|bool|len|contains|getattr|getattribute|iter|next|hash|int|float|index|abs|neg|round"
-        r"|i?r?(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor))__\b"
-    ),
+    "python": re.compile(rf"\b(?:{'|'.join(OPERATORS)})\b"),
     "javascript": re.compile(r"\b(?:valueOf|toString|toPrimitive|toJSON|Proxy)\b|\bget\s+[\w$]+\s*\(|\bdefinePropert"),
     "bash": re.compile(r"['\"][^'\"\n]*[][*?|&<>=!+^]|\ba(?:lias|dd)\b"),
 }
