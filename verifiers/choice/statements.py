@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from bestofn.builders.formats.multiple_choice import to_ascii_forms
 from bestofn.verifiers.choice.options import Choice, read_choice
-from bestofn.verifiers.math.extraction import Answer, final_answer, visible
+from bestofn.verifiers.math.extraction import Answer, final_answer
 from bestofn.verifiers.prose.assertion import corrected, is_asserted, withdrawn
 from bestofn.verifiers.prose.languages import ANNOUNCEMENT
+from bestofn.verifiers.prose.texts import BOX, visible
 
 MAX_STATEMENTS = 256  # statements that are read, from the end of the text
 EXPLICIT = ("tagged", "structured", "boxed", "hashes")  # kinds of ``final_answer`` that mark the answer
@@ -162,8 +163,8 @@ def _value(text: str, answer: Answer) -> Statement:
 def _before_next_problem(text: str) -> tuple[str, bool]:
     """Return the text before a question that the model invented, and whether the model also answered it."""
     first = _CUE.search(text)
-    box = text.find("\\boxed")
-    starts = [start for start in (first.end() if first else -1, box) if start >= 0]
+    box = BOX.search(text)
+    starts = [mark for mark in (first.end() if first else -1, box.start() if box else -1) if mark >= 0]
     following = _NEXT_PROBLEM.search(text, min(starts)) if starts else None
     if following:
         return text[: following.start()], _CUE.search(text, following.end()) is not None
@@ -179,7 +180,7 @@ def _explicit(text: str, answer: Answer, options: Sequence[str]) -> Statement | 
         return None
     choices = [read_choice(part, options) for part in (*answer.others, answer.text)]
     named = [choice for choice in choices if choice is not None]
-    box = text.rfind("\\boxed") if answer.method == "boxed" else -1
+    box = max((mark.start() for mark in BOX.finditer(text)), default=-1) if answer.method == "boxed" else -1
     announced = _announced(text[box:] if box >= 0 else text, options)
     if not named:
         return announced or Statement(None, answer.method, answer.text)

@@ -12,9 +12,9 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from bestofn.verifiers.math.normalisation import group
 from bestofn.verifiers.prose.assertion import affirmed, corrected, is_asserted
 from bestofn.verifiers.prose.languages import ANNOUNCEMENT, HEADING
+from bestofn.verifiers.prose.texts import BOX, SENTENCE_END, box_content, sentences, unwrapped, visible
 
 # The final answer of a text, and how it was found.
 
@@ -73,9 +73,6 @@ _LETTER_LINE = re.compile(r"^[^\S\n]*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTIL
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
 _VALUE = re.compile(r"[\s*:]*(?:\$[^$\n]{1,300}\$|\\\([^\n]{1,300}?\\\)|-?\d[\d.,/]*\d|-?\d|[^\s.,;!?\"”]+)")
 _CONTRAST = re.compile(r"(?<=[\w$})%.])[;,]\s+(?=(?:however|but|although|though|whereas|unless)\b)", re.IGNORECASE)
-SENTENCE_END = re.compile(
-    r"[。！？]|(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
-)
 
 
 def announces(text: str) -> bool:
@@ -191,7 +188,6 @@ def labelled(text: str) -> Answer | None:
 #
 # If the text after the boxes corrects the answer, the corrected answer is used.
 
-BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
 MOST_BETWEEN = 80  # characters between two boxes of one list
 _LAYOUT = re.compile(
     r"\$|\\[()\[\],;! ]|\\q?quad\b|\\\\|&"
@@ -239,7 +235,7 @@ def _boxes(text: str) -> list[Box]:
     for match in list(BOX.finditer(text))[-MAX_MARKS:]:
         if boxes and match.start() < boxes[-1][1]:
             continue  # a box inside another box
-        content, end = _box_content(text, match.end())
+        content, end = box_content(text, match.end())
         if content.strip(" _.?\\") and is_asserted(text, match.start(), end):
             boxes.append((match.start(), end, content))
     return boxes
@@ -278,24 +274,6 @@ def _announced_value(rest: str) -> str:
     if answer is None or not re.match(r"[-+$\\(\[]?\s*[\d\\]", answer.text) or BOX.search(answer.text):
         return ""
     return answer.text
-
-
-def _box_content(text: str, start: int) -> tuple[str, int]:
-    inside = group(text, start)
-    if inside is not None:
-        return inside.text, inside.end
-    match = re.match(r"[^\s$\\.,}]+|\\[a-z]+\S*", text[start:])
-    return (match[0], start + match.end()) if match else ("", start)
-
-
-def unwrapped(text: str) -> str:
-    """Return the content if the whole ``text`` is one box, otherwise ``text``."""
-    match = BOX.match(text.strip())
-    if match:
-        inside = group(text.strip(), match.end())
-        if inside is not None and inside.end >= len(text.strip()):
-            return inside.text
-    return text
 
 
 # Finds the answer at the end of a text that marks no answer. Remarks after the answer are left out.
@@ -402,9 +380,8 @@ def _is_cut_off(text: str, sentence: str) -> bool:
 
 
 def _sentences(paragraph: str) -> list[str]:
-    """Return the sentences of the lines of a paragraph, or the paragraph itself if it has none."""
-    parts = [part.strip() for line in paragraph.splitlines() for part in SENTENCE_END.split(line)]
-    return [part for part in parts if _CONTENT.search(part)] or [paragraph]
+    """Return the sentences of a paragraph that have words or figures, or the paragraph itself if it has none."""
+    return [part for part in sentences(paragraph) if _CONTENT.search(part)] or [paragraph]
 
 
 def _is_remark(sentence: str) -> bool:
@@ -502,72 +479,6 @@ _LATEX = frozenset(
     "rfloor rceil tfrac triangle "
     "textbf textrm forall floor nabla natural".split()
 )
-
-
-# Removes thinking from the text of a model, and everything after the end of its turn.
-
-_NAMES = r"think|thinking|thought|thoughts|reasoning|scratchpad|reflection|seed:think"
-_MARK = re.compile(
-    rf"<(?P<slash>/?)(?:{_NAMES})>|\[(?P<slash2>/?)THINK\]|◁(?P<slash3>/?)think▷|<\|(?P<word>begin|end)_of_thought\|>",
-    re.IGNORECASE,
-)
-_HINTS = ("think>", "thinking>", "thought", "reasoning>", "scratchpad>", "reflection>", "[think]", "[/think]", "think▷")
-_QUOTED_LINES = re.compile(r"^[ \t]*>[ \t]*[\"“«„].*$", re.MULTILINE)
-_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
-_FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\w+)?<\|message\|>")
-_OTHER_CHANNEL = re.compile(r"<\|channel\|>(?:analysis|commentary)\b")
-_ANSWER_TAG = re.compile(r"<(?:answer|final_answer)>", re.IGNORECASE)
-_LAST_TOKENS = re.compile(r"(?:<\|\w{1,30}\|>\s*)+\Z")
-_TURN = re.compile(
-    r"<\|im_end\|>|<\|eot_id\|>|<\|endoftext\|>|<\|end\|>|<\|return\|>|<\|im_start\|>|</s>|<\|end_of_text\|>|\[/INST\]"
-)
-
-
-def visible(text: str) -> str:
-    """Return ``text`` without its thinking, without lines it quotes, words it strikes out, and what follows the turn.
-
-    Thinking without an end mark extends to the end of the text, or to an ``<answer>`` tag. If an end mark has no start
-    mark, all text before it is thinking.
-    """
-    if "<|channel|>" in text:
-        text = _final_channel(text)
-    if "~~" in text:
-        text = _STRUCK.sub(" ", text)
-    if ">" in text:
-        text = _QUOTED_LINES.sub("", text)
-    lowered = text.lower()
-    if any(name in lowered for name in _HINTS):
-        text = _without_thinking(text)
-    if "<" not in text and "[/INST]" not in text:
-        return text
-    turn = _TURN.search(text, 1) if text else None
-    text = text[: turn.start()] if turn and text[: turn.start()].strip() else text
-    return _LAST_TOKENS.sub("", text) if text.endswith("|>") else text
-
-
-def _final_channel(text: str) -> str:
-    finals = list(_FINAL_CHANNEL.finditer(text))
-    if finals:
-        return text[finals[-1].end() :]
-    other = _OTHER_CHANNEL.search(text)
-    return text[: other.start()] if other else text
-
-
-def _without_thinking(text: str) -> str:
-    shown: list[str] = []
-    start, hidden = 0, False
-    for mark in _MARK.finditer(text):
-        closes = bool(mark["slash"] or mark["slash2"] or mark["slash3"] or (mark["word"] or "").lower() == "end")
-        if not closes and not hidden:
-            shown.append(text[start : mark.start()])
-            hidden = True
-        elif closes:
-            shown = shown if hidden else []
-            start, hidden = mark.end(), False
-    if hidden:
-        tag = _ANSWER_TAG.search(text, start)
-        return " ".join(shown) + (text[tag.start() :] if tag else "")
-    return " ".join((*shown, text[start:])) if shown else text[start:]
 
 
 MAX_LENGTH = 200_000

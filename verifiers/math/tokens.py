@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from bestofn.verifiers.math.nodes import Apply, Node, Number
-from bestofn.verifiers.math.normalisation import group
+from bestofn.verifiers.prose.texts import group
 
 
 class Token(NamedTuple):

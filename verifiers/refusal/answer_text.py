@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bestofn.verifiers.prose.texts import visible
+
 _NOT_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\$\$.*?\$\$|^\s*>.*?$|\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|"
     r"„[^“”\n]{1,400}[“”]|"
@@ -12,7 +14,6 @@ _NOT_PROSE = re.compile(
 )
 _QUOTING = '`$>"“«„「『'  # every match of ``_NOT_PROSE`` contains one of these characters
 _WHOLE_FENCE = re.compile(r"\A\s*```(?:text|plaintext)?\n(?P<inside>[^`]*)(?:```)?\s*\Z")
-THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 STRAIGHT = str.maketrans(
     {
         "’": "'",
@@ -71,8 +72,7 @@ def prose(text: str) -> str:
         text = text[:_MOST] + "\n" + text[-_MOST:]
     if not text.isascii():
         text = text.translate(STRAIGHT)
-    if "<" in text:
-        text = THOUGHT.sub(" ", text)
+    text = visible(text)
     if "```" in text and (whole := _WHOLE_FENCE.match(text)):
         text = whole["inside"]
     if any(mark in text for mark in _QUOTING):

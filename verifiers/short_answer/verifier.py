@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
-from bestofn.verifiers.math.extraction import final_answer, visible
+from bestofn.verifiers.math.extraction import final_answer
 from bestofn.verifiers.prose.assertion import denies, objection
 from bestofn.verifiers.prose.languages import DECLINE
+from bestofn.verifiers.prose.texts import visible
 from bestofn.verifiers.short_answer import text_rules, value_rules
 from bestofn.verifiers.short_answer.case import Case, Finding, case_of
 from bestofn.verifiers.short_answer.names import with_other_names

@@ -22,7 +22,7 @@ from bestofn.builders.formats.python_calls import Declared
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Tool
 from bestofn.verifiers import calibration
-from bestofn.verifiers.refusal.answer_text import THOUGHT
+from bestofn.verifiers.prose.texts import BOX, box_content, visible
 from bestofn.verifiers.refusal.patterns import classify, gives_no_answer
 
 # Finds words of doubt in answers: phrases that may name a flaw of the question, in several languages. An answer with
@@ -312,7 +312,6 @@ ASKS = re.compile(
     r"\bwhat\s(?:is|does)\s[a-z]\b[^.?\n]{0,20}\?|\bdid\syou\s(?:mean|forget)\b",
     re.IGNORECASE,
 )
-_BOX = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
 _RESULT = re.compile(
     r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|\n\W{0,4}(?:total|"
     r"result|solution):|####)\W{0,6}"
@@ -367,7 +366,7 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
     the stance ``flags``. ``question`` is the text of the question, or "" if it is not known. ``tools`` are the declared
     tools.
     """
-    answer = THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
+    answer = visible(text.translate(_STRAIGHT)).strip()
     if len(answer) > 2 * _MOST:
         answer = answer[:_MOST] + "\n" + answer[-_MOST:]
     if not answer:
@@ -425,9 +424,9 @@ def _leaves_open(result: str, symbol: str) -> bool:
 
 def _result(answer: str) -> str | None:
     """Return the stated result (the last box, the text after "the answer is", or a conclusion), or None."""
-    boxes = _BOX.findall(answer)
+    boxes = list(BOX.finditer(answer))
     if boxes:
-        return boxes[-1]
+        return box_content(answer, boxes[-1].end())[0]
     stated = list(_RESULT.finditer(answer))
     if stated:
         return stated[-1]["value"]

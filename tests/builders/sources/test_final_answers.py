@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestofn.builders.sources.columns import after_hashes, last_boxed
-from bestofn.verifiers.math.normalisation import group
+from bestofn.verifiers.prose.texts import group
 
 BOXES = [
     (r"\boxed{42}", "42"),
