@@ -199,7 +199,6 @@ _PARTS_COMPANY = re.compile(
     r"\n\s*\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
 )
 _NAME = re.compile(r"([A-Za-z](?:_\{?\w+\}?)?)\s*=\s*$")
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z])|\n")
 
 Box = tuple[int, int, str]  # start, end and content
 
@@ -260,11 +259,11 @@ def _corrected(rest: str) -> Answer | None:
     """Return the answer that ``rest``, the text after the last box, announces after words of correction; else None."""
     if not corrected(rest):
         return None
-    sentences = _SENTENCE.split(rest)
-    at = next((i for i, part in enumerate(sentences) if corrected(part) and not is_hypothetical(part)), None)
+    parts = sentences(rest)
+    at = next((i for i, part in enumerate(parts) if corrected(part) and not is_hypothetical(part)), None)
     if at is None:
         return None
-    revised = _announced_value("\n".join(sentences[at:]))
+    revised = _announced_value("\n".join(parts[at:]))
     return Answer(revised, "announced after a box") if revised else None
 
 

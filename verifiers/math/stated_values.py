@@ -7,6 +7,7 @@ import re
 from bestofn.verifiers.math.nodes import Apply, Node, Number, Text
 from bestofn.verifiers.math.normalisation import normal
 from bestofn.verifiers.math.reading import read_normal
+from bestofn.verifiers.prose.texts import sentences
 
 MAX_LENGTH = 4_000
 _NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %
@@ -24,7 +25,6 @@ _CONCLUSION = re.compile(
     r"^\s*(?:\*\*)?(?:therefore|thus|so|hence|in total|overall|finally|in conclusion|consequently)\b", re.IGNORECASE
 )
 _MATH = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z\"])|\n+")
 _PURPOSE = re.compile(r"\s+(?:for|to|from|after|with|in)\s+")
 _ASIDE = re.compile(
     r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s*\((?:rounded|approx|about|since|or )"
@@ -42,21 +42,19 @@ def stated(text: str) -> Node | None:
     4. the first sentence, if it has a number
     """
     text = text[-MAX_LENGTH:]
-    sentences = [part for part in _SENTENCE.split(text) if part.strip()]
-    if not sentences:
-        return None
-    concluding = [part for part in sentences if _CONCLUSION.match(part)]
+    parts = sentences(text)
+    concluding = [part for part in parts if _CONCLUSION.match(part)]
     if concluding:
         return _one_value(concluding[-1])
-    if len(sentences) == 1:
-        return _one_value(sentences[0])
-    value = after_equals(sentences[-1])
+    if len(parts) == 1:
+        return _one_value(parts[0])
+    value = after_equals(parts[-1])
     if value is not None:
         return value
-    numbers = [part for part in sentences if _FIND.search(normal(part))]
+    numbers = [part for part in parts if _FIND.search(normal(part))]
     if len(numbers) == 1:
         return _one_value(numbers[0])
-    return _only_number(sentences[0]) if numbers and numbers[0] is sentences[0] else None
+    return _only_number(parts[0]) if numbers and numbers[0] is parts[0] else None
 
 
 _BASES = re.compile(
@@ -134,7 +132,7 @@ def _only_number(text: str) -> Node | None:
 
 def listed(text: str) -> Node:
     """Return the formulas of the last sentence with formulas, as a list: "the solutions are $x = 1$ and $x = 2$"."""
-    for sentence in reversed(_SENTENCE.split(text[-MAX_LENGTH:])):
+    for sentence in reversed(sentences(text[-MAX_LENGTH:])):
         formulas = [normal(next(part for part in match if part)) for match in _MATH.findall(sentence)]
         if formulas:
             return Apply(",", tuple(read_normal(formula) for formula in formulas[:64]))

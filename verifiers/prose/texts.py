@@ -74,15 +74,15 @@ def _without_thinking(text: str) -> str:
 # Splits texts into sentences.
 
 SENTENCE_END = re.compile(
-    r"[。！？]|(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
+    r"[。！？]|(?<=[!?])\s+(?=[\"“¿¡(]?[A-Z])|(?:(?<=[^\d\s.A-Z])|(?<=[A-Z]{2}))\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
 )
 """The end of a sentence or of a line that begins another one. A decimal point and an initial end nothing."""
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of the lines of ``text``, without the marks at their ends."""
+    """Return the sentences of the lines of ``text``, without full stops; ``text`` itself if it has no words."""
     parts = (part.strip() for line in text.splitlines() for part in SENTENCE_END.split(line))
-    return [part for part in parts if part]
+    return [part for part in parts if part] or [text]
 
 
 # Finds brace groups and LaTeX boxes.

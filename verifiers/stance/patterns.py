@@ -22,7 +22,7 @@ from bestofn.builders.formats.python_calls import Declared
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Tool
 from bestofn.verifiers import calibration
-from bestofn.verifiers.prose.texts import BOX, box_content, visible
+from bestofn.verifiers.prose.texts import BOX, box_content, sentences, visible
 from bestofn.verifiers.refusal.patterns import classify, gives_no_answer
 
 # Finds words of doubt in answers: phrases that may name a flaw of the question, in several languages. An answer with
@@ -332,7 +332,6 @@ _COMPARES = re.compile(
     r"^\W*(?:that|then)?\W*-?[\d.,]+\s*=\s*-?[\d.,]+\W*$",  # an equation of two numbers, such as 0 = 4
     re.IGNORECASE,
 )
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIGURE = re.compile(r"\d")
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
 _MOST = 10_000  # a longer answer is searched only in this many characters at each end
@@ -385,12 +384,12 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
 
 def _without_result(answer: str, question: str, tools: Sequence[Tool]) -> Reading:
     """Return the stance of an answer in which ``_result`` found no result."""
-    sentences = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()]
-    cannot = says_tools_cannot(sentences, tools)
-    if (asks_for_information(sentences) and not (cannot and "?" not in answer)) or ASKS.search(answer):
+    parts = sentences(answer)
+    cannot = says_tools_cannot(parts, tools)
+    if (asks_for_information(parts) and not (cannot and "?" not in answer)) or ASKS.search(answer):
         return Reading("asks", "question")
     refusal = classify(answer, (), question)
-    flags = _flags(sentences)  # "the problem does not say how many" also gives no answer
+    flags = _flags(parts)  # "the problem does not say how many" also gives no answer
     if refusal.is_refusal and refusal.refusal_type != "unclear" and not (flags and gives_no_answer(refusal)):
         return Reading("refuses", "refusal")
     if flags:
@@ -398,11 +397,11 @@ def _without_result(answer: str, question: str, tools: Sequence[Tool]) -> Readin
     if refusal.is_refusal:
         return Reading("asks", "question")
     if cannot:
-        is_short = len(sentences) <= _FEW
+        is_short = len(parts) <= _FEW
         return Reading("flags", "flaw") if is_short else Reading("hedges", "result with a flaw")
     if _FIGURE.search(answer[-_ENDING:]):
         return Reading("answers", "number")
-    if all(is_courtesy(sentence) for sentence in sentences):
+    if all(is_courtesy(sentence) for sentence in parts):
         return Reading("silent", "filler")
     return Reading("answers", "statement")
 
@@ -430,7 +429,7 @@ def _result(answer: str) -> str | None:
     stated = list(_RESULT.finditer(answer))
     if stated:
         return stated[-1]["value"]
-    last = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()][-1]
+    last = sentences(answer)[-1]
     concludes = _CONCLUDES.search(last) and not FLAGS.search(last) and not ASKS.search(last)
     if concludes:
         return last
