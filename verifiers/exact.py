@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
-from bestofn.verifiers.math.extraction import final_answer, visible
+from bestofn.verifiers.math.extraction import final_answer
+from bestofn.verifiers.prose.texts import visible
 from bestofn.verifiers.short_answer.sentences import Sentences
 
 MOST_LENGTH = 20_000  # characters of an answer that is compared

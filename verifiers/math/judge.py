@@ -296,6 +296,10 @@ def _decide(
     return match, show(gold), show(given)
 
 
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
+
 def _objection(reference: str, answer: Answer, match: Match, problem: str) -> str:
     """Return why the writer does not stand by the answer; "" if there is no such reason.
 
@@ -303,7 +307,7 @@ def _objection(reference: str, answer: Answer, match: Match, problem: str) -> st
     """
     if withdrawn(answer.rest, answer.text):
         return "the answer is withdrawn"
-    in_words = answer.method in GUESSED or _WORD.search(answer.text.replace("\\text", ""))
+    in_words = answer.method in GUESSED or _LETTERS.search(_COMMAND.sub(" ", answer.text))
     if not match.equal or not in_words or answer.text == reference:
         return ""
     if match.method.startswith("no value") or special_answer(answer.text) or denies(reference):

@@ -283,6 +283,8 @@ class Grammar(Atoms):
         word = token.text
         if word.isupper() and len(word) <= 3 and word.isascii() and self._named(token):
             return True
+        if "\u3040" <= word[0] <= "\ud7af":  # 12元, 12個, 12개: a counter, not a variable
+            return False
         if len(word) == 1 or word in FUNCTIONS or word in CONSTANTS:
             return word not in ("U",) or self.peek(1).text != "("
         if not word.isascii():

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 
 from bestofn.verifiers.prose.languages import (
+    ANY_EXCEPTION,
     ANY_NEGATION,
     DECLINE,
     FOREIGN_FALSEHOOD,
@@ -115,10 +116,12 @@ _DENIED_DIRECTLY = re.compile(
     r"(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?[\s$*\\(\[]*$|\bcannot be[\s$*\\(\[]*$", re.I
 )
 """A negation directly before the statement, which is only a value: "it is not 42"."""
-_DENIED_IN_OTHER_LANGUAGES = re.compile(
-    rf"(?:{FOREIGN_NEGATION})(?:\s+\w+){{0,2}}\s*[\s$*\\(\[]*$|不(?:是|会是|可能是|等于|应该?选)\s*[\s$*\\(\[]*$", re.I
+_DENIED_BEFORE = re.compile(
+    rf"(?:{ANY_EXCEPTION})\s*[\s$*\\(\[]*$|"
+    rf"(?:{FOREIGN_NEGATION})(?:\s+\w+){{0,2}}\s*[\s$*\\(\[]*$|不(?:是|会是|可能是|等于|应该?选)\s*[\s$*\\(\[]*$",
+    re.I,
 )
-_REJECTED_IN_OTHER_LANGUAGES = re.compile(
+_DENIED_AFTER = re.compile(
     r"[\"'”’)\]}$.*]*\s*(?:(?:est|ist|es|è|é|está|is|jest|är|er|—|–|-|是|は|が|都)\s*(?:\w+\s+){0,2}?"
     rf"(?:{FOREIGN_FALSEHOOD})"
     r"|(?:n['’]est pas|ist nicht|no es|non è|não é|не|nie jest|is niet|不是|不正确|不对|ではあり?ませ?ん|ではない))",
@@ -193,7 +196,7 @@ def is_asserted(text: str, start: int, end: int) -> bool:
         or _COUNTERFACTUAL.match(before + text[start:end])
         or _is_framed(before)
         or _REJECTED_AFTER.match(after)
-        or _REJECTED_IN_OTHER_LANGUAGES.match(after)
+        or _DENIED_AFTER.match(after)
         or _REJECTED_NEXT.match(following)
         or _is_quoted(before, text[start:end], after)
     )
@@ -212,8 +215,7 @@ def _is_framed(before: str) -> bool:
     why, but".
     """
     if any(
-        words.search(before)
-        for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _DENIED_IN_OTHER_LANGUAGES, _TASK, _OTHER_ANSWER)
+        words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _DENIED_BEFORE, _TASK, _OTHER_ANSWER)
     ):
         return True
     reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))

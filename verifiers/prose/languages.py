@@ -41,6 +41,7 @@ HEADING = rf"(?:^|\n)[#>*_ \t]+(?:{_any('answer')})[ \t]*:?[*_ \t]*:?[ \t]*\n\s*
 FOREIGN_NEGATION = _any("negation", but="en")
 FOREIGN_FALSEHOOD = _any("falsehood", but="en")
 ANY_NEGATION = _any("negation")
+ANY_EXCEPTION = _any("exception")
 DENIAL = re.compile("|".join(map(_any, ("negation", "falsehood", "exception"))), re.IGNORECASE)
 WITHDRAWAL = re.compile(_any("withdrawal"), re.IGNORECASE)
 DECLINE = re.compile(_any("decline"), re.IGNORECASE)

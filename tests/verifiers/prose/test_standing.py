@@ -25,11 +25,13 @@ DECLINED = [
     "Non posso determinare il prodotto senza i 4 numeri.",
     "Não consigo determinar x a partir de 4 pontos.",
     "没有这4个数,我无法确定乘积。",
+    "\\boxed{\\text{缺少4个数据,无法确定}}",
     "Недостаточно данных для решения задачи 4.",
 ]
 DENIED = [
     "The answer is not {x}.",
     "Anything but {x}.",
+    "The answer is anything other than {x}.",
     "{x} is wrong.",
     "La réponse n'est pas {x}.",
     "Ce n'est pas {x}.",
@@ -148,6 +150,9 @@ def test_announcements_and_headings_are_read(text: str) -> None:
         ("21", "Order does not matter.\n\n**Conclusion.** There are 21 possible committees."),
         ("343", "I have no laboratory, but the standard figure is 343 m/s."),
         ("9", "\\fbox{9}"),
+        ("12", "综上,答案是12元。"),
+        ("12", "12個"),
+        ("12", "答えは12円です。"),
     ],
 )
 def test_the_stated_value_is_read_and_no_value_that_it_is_compared_with(reference: str, text: str) -> None:
