@@ -61,6 +61,7 @@ DIFFERENT = (
     ("What share is it, from yes to no?", "52% to 48%", "48% to 52%"),
     ("Which command lists the files?", "ls", "ls -l"),
     ("Which command lists the files?", "ls -l", "ls"),
+    ("Which command lists the files?", "ls", "ls -a"),
     ("Which file is it?", "data-1.csv", "data1.csv"),
     ("Which file is it?", ".env", "env"),
     # the unit that the sentence names
@@ -111,6 +112,7 @@ SAME = (
     ("Which grade did she get?", "B-", "B minus"),
     ("Which version is it?", "3.10", "Python 3.10"),
     ("How much is it?", "3.10", "3.1"),
+    ("Which version is it?", "v4.0.1", "4.0.1"),
     ("How much is it?", "$3.10", "$3.1"),
     ("What was the score?", "3-2", "The score was 3–2."),
     ("Which command lists the files?", "ls -l", "`ls -l`"),
@@ -154,6 +156,11 @@ def test_a_mark_that_decides_is_not_dropped(question: str, reference: str, answe
 def test_another_writing_of_the_same_answer_passes(question: str, reference: str, answer: str) -> None:
     verdict = bestofn.verify(answer, reference, question=question)
     assert verdict.outcome == "pass", verdict.explanation
+
+
+def test_a_dash_that_may_be_a_minus_is_undecided() -> None:
+    assert bestofn.verify("- 4", "-4", question="What was the change?").outcome == "abstain"
+    assert bestofn.verify("- 4", "4", question="What was the change?").outcome == "abstain"
 
 
 @pytest.mark.parametrize(

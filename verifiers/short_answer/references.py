@@ -61,7 +61,7 @@ def interpret(text: str) -> Reference:
     """Return the reference with its kind and its spellings."""
     written = plain(text).strip().strip('"').strip()
     spellings = _spellings(written)
-    if _CODE.search(text):
+    if is_code(text):
         return Reference(text.strip("` \n"), "phrase", spellings, is_code=True)
     truth = TRUTH_WORDS.get(written.strip(".! ").lower())
     if truth is not None:
@@ -77,6 +77,11 @@ def interpret(text: str) -> Reference:
     if quantity is not None:
         return Reference(text, "number", spellings, quantity=quantity)
     return Reference(text, "name" if _is_name(written) else "phrase", spellings)
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is a command with options, a file name, an address, an identifier or a pattern."""
+    return _CODE.search(text) is not None
 
 
 def _is_name(text: str) -> bool:
@@ -99,6 +104,7 @@ def _spellings(written: str) -> tuple[tuple[str, ...], ...]:
         texts.append(f"{parts[1]} {parts[0]}")
     found = [_core(tokens(text)) for text in texts]
     found += [tuple(without_titles(forms)) for forms in found]
+    found += [forms[1:] for forms in found if len(forms) > 1 and forms[0] == "v" and forms[1][0].isdigit()]  # v4.0
     return tuple(dict.fromkeys(forms for forms in found if forms))
 
 

@@ -20,7 +20,7 @@ from bestofn.verifiers.short_answer.case import (
     mentions,
 )
 from bestofn.verifiers.short_answer.names import names, same_person
-from bestofn.verifiers.short_answer.references import ADDITIONS, Reference, without_titles
+from bestofn.verifiers.short_answer.references import ADDITIONS, Reference, is_code, without_titles
 from bestofn.verifiers.short_answer.sentences import introduces
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, forms, plain
 
@@ -96,13 +96,17 @@ def equal(case: Case) -> Finding | None:
     while len(given) > 1 and given[0] in FUNCTION_WORDS:
         given.pop(0)
     for reference in case.references:
-        if reference.is_code and case.written.strip("` \n").rstrip(".") != reference.text.rstrip("."):
+        if (reference.is_code or is_code(case.written)) and not _same_code(case.written, reference.text):
             continue
         if any(list(spelling) in (given, bare) for spelling in reference.spellings):
             if _lacks_parts(case, [Mention(0, len(case.text.text))]):
                 return Finding("abstain", "the question asks for several things, and the answer has only some")
             return Finding("pass", "equal", case.text.text[:200], reference.text)
     return None
+
+
+def _same_code(answer: str, reference: str) -> bool:
+    return answer.strip("` \n").rstrip(".") == reference.strip("` \n").rstrip(".")
 
 
 def option(case: Case) -> Finding | None:

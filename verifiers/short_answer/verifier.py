@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -38,9 +39,14 @@ RULES = (
 """The rules, in the order in which they are applied. The first finding counts."""
 
 
+_DASH_OR_MINUS = re.compile(r"\s*-\s+\S*\d[^\n]{0,20}\s*")
+
+
 def decide(references: Sequence[Reference], asked: Question, answer: str) -> Finding:
     """Return the finding of the first rule that decides. If no rule decides, the finding is ``abstain``."""
     written = plain(answer)
+    if _DASH_OR_MINUS.fullmatch(written) and any(reference.quantity for reference in references):
+        return Finding("abstain", "a dash or a minus before the number", written)
     references = with_other_names(references, asked)
     finding = _first_finding(case_of(references, asked, written, answer), written)
     if finding.outcome == "fail" and asked.relative:
