@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from datasets.fingerprint import Hasher
 
 import bestofn
@@ -129,3 +129,65 @@ def test_what_is_missing_is_named() -> None:
         bestofn.Verify("math", roundng="strict")({"question": ["?"], "answer": ["2"], "response": ["2"]})
     with pytest.raises(ConfigError, match="has no column split"):
         bestofn.tables(Dataset.from_list(json.loads('[{"query_id": "1"}]')), [])
+
+
+def test_a_setting_that_generate_does_not_have_is_refused() -> None:
+    for settings in ({"temperature": 0.2}, {"temprature": 1}, {"out": "runs/x"}, {"dry_run": True}):
+        with pytest.raises(ConfigError, match=next(iter(settings))):
+            bestofn.Generate("scripted", 1, **settings)
+    assert bestofn.Generate("scripted", 1, sampling={"temperature": 0.2}).config["sampling"]["temperature"] == 0.2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_stage_takes_single_rows(streamed: bool) -> None:
+    rows = [{"question": "1加1是多少？", "completion": "12345", "answer": "12345"}] * 3
+    dataset: Any = Dataset.from_list(rows)
+    dataset = dataset.to_iterable_dataset() if streamed else dataset
+    verified = list(dataset.map(bestofn.Verify("math", workers=0)))
+    assert [[one["outcome"] for one in row["verdicts"]] for row in verified] == [["pass"]] * 3
+    assert bestofn.Verify("math", workers=0)(rows[0])["verdicts"][0]["outcome"] == "pass"
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "arrow"])
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_stage_takes_every_format_of_a_dataset(kind: str, batched: bool, tmp_path: Path) -> None:
+    rows = [{"question": f"{number} + 1?", "answer": str(number + 1)} for number in range(3)]
+    stages: list[Any] = [
+        bestofn.Generate("scripted", 2, provider_settings={"lines": ["\\boxed{1}", "\\boxed{2}"]}, tools="none"),
+        bestofn.Verify("math", workers=0),
+        bestofn.Score("verification"),
+        bestofn.Pair("best_vs_worst"),
+    ]
+    found = []
+    for dataset in (Dataset.from_list(rows), Dataset.from_list(rows).with_format(kind)):
+        mapped: Any = dataset
+        for stage in stages:
+            mapped = mapped.map(stage, batched=batched)
+        run = bestofn.tables(mapped, stages, out=tmp_path / str(len(found)))
+        columns = ("query_id", "candidate_idx", "answer", "verification_status", "reward_final")
+        found.append([run.candidates[name][:] for name in columns])
+    assert found[0] == found[1]
+
+
+def test_a_data_frame_is_refused() -> None:
+    dataset = Dataset.from_list([{"question": "1?", "completion": "1", "answer": "1"}]).with_format("pandas")
+    with pytest.raises(ConfigError, match="with_format"):
+        dataset.map(bestofn.Verify("math", workers=0), batched=True)
+
+
+def test_tables_are_not_written_into_a_build_or_with_equal_ids(built: bestofn.Run, tmp_path: Path) -> None:
+    rows = [{"id": "x", "question": f"{number} + 1?", "completion": "2", "answer": "2"} for number in range(2)]
+    stages: list[Any] = [
+        bestofn.Verify("math", workers=0),
+        bestofn.Score("verification"),
+        bestofn.Pair("best_vs_worst"),
+    ]
+    mapped: Any = Dataset.from_list(rows)
+    for stage in stages:
+        mapped = mapped.map(stage, batched=True)
+    with pytest.raises(ConfigError, match="is the folder of a build"):
+        bestofn.tables(mapped, stages, out=built.folder)
+    with pytest.raises(ConfigError, match="the id 'x'"):
+        bestofn.tables(mapped, stages, out=tmp_path)
+    with pytest.raises(ConfigError, match="expected one Dataset"):
+        bestofn.tables(DatasetDict(train=mapped), stages, out=tmp_path)

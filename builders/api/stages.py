@@ -29,6 +29,7 @@ from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.schema import all_features, candidate_to_row, query_to_row
+from bestofn.builders.sources.columns import plain
 from bestofn.builders.sources.resolver import require
 from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.stages.stage import Stage
@@ -53,6 +54,10 @@ JUDGING = ("judge", "rubric", "with_judge", "cascade", "posed")
 """Verifiers that can decide without a reference."""
 DEFAULT_JOURNAL = "runs/journal.sqlite"
 PART_ROWS = 256  # rows that are read and written at a time
+OF_GENERATE = (
+    "persona", "tools", "user", "models", "sandbox", "sampling", "seed", "stages", "budget_usd", "prices", "trusted",
+)  # fmt: skip
+"""The settings of a build that change candidates, besides those that ``Generate`` names itself."""
 KEPT = ("sampling", "prices", "budget_usd", "trusted", "journal")
 """The settings of a build that a stage needs besides its own node."""
 
@@ -121,9 +126,14 @@ class MappedStage:
         return {"config": self.config, "columns": self.columns}
 
     def __call__(self, batch: Batch) -> Batch:
-        """Return ``batch`` with the columns of the stage, and those of a query if it lacks them."""
+        """Return ``batch`` with the columns of the stage, and those of a query if it lacks them.
+
+        A single row, which ``map`` passes without ``batched=True``, is returned as a row.
+        """
+        single = _is_row(batch)
         with self.opened().in_use() as stage:
-            return self._mapped(stage, batch)
+            mapped = self._mapped(stage, {name: [value] for name, value in batch.items()} if single else batch)
+        return {name: values[0] for name, values in mapped.items()} if single else mapped
 
     def _mapped(self, stage: Stage, batch: Batch) -> Batch:
         table = getattr(batch, "pa_table", batch)
@@ -131,6 +141,11 @@ class MappedStage:
             rows = [] if self._has_queries(table.column_names) else from_table(table, _features(table))
             nested = self._nested(rows, table.column_names)
             return stage(with_columns(table, to_table(nested, _types(nested))) if nested else table)
+        if not isinstance(batch, Mapping):
+            raise ConfigError(
+                f"a batch is a {type(batch).__name__}; expected lists or Arrow: ds.with_format(None).map(…)"
+            )
+        batch = {name: _plain(batch[name]) for name in batch}  # with_format gives arrays or tensors
         names = list(batch)
         rows = [dict(zip(names, values, strict=True)) for values in zip(*batch.values(), strict=True)]
         nested = self._nested([] if self._has_queries(names) else rows, names)
@@ -227,6 +242,22 @@ def _read(reader: RowReader, row: Row, place: int, with_responses: bool) -> Row:
     return {**query_to_row(query), "candidates": list(map(candidate_to_row, Recorded().answers_for(query)))}
 
 
+def _plain(value: object) -> Any:
+    """Return ``value`` with lists in place of arrays and tensors, also inside lists and mappings."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value
+
+
+def _is_row(batch: Batch) -> bool:
+    """Return whether ``batch`` is a single row. In a batch, each column is a list of values."""
+    if not isinstance(batch, Mapping) or hasattr(batch, "pa_table"):
+        return False
+    texts = any(value is None or isinstance(value, str | int | float | Mapping) for value in batch.values())
+    return texts or any(isinstance(one, Mapping) for one in (_plain(batch.get("messages")) or ())[:1])
+
+
 def _types(nested: Sequence[Row]) -> Features:
     return Features({name: all_features()[name] for name in nested[0]})
 
@@ -257,7 +288,11 @@ class Generate(MappedStage):
         **settings: Setting,
     ) -> None:
         from bestofn.builders.config.composition import settings_words
+        from bestofn.builders.formats.nearest_match import unknown_key
 
+        for key in settings:
+            if key not in OF_GENERATE:
+                raise ConfigError(unknown_key(key, key, OF_GENERATE, "bestofn.Generate"))
         words = [f"provider={provider}", f"n={'null' if n is None else n}", *settings_words(settings)]
         words += _words("provider", provider_settings or {})
         super().__init__(words, columns, journal)
@@ -332,6 +367,7 @@ def _words(group: str, settings: JsonObject) -> list[str]:
 
 def write_tables(dataset: Batch, stages: Sequence[MappedStage], folder: Path, settings: JsonObject) -> None:
     """Write the tables that a build publishes to ``folder``; see ``bestofn.tables``."""
+    from bestofn.builders.run import manifest
     from bestofn.builders.run.fingerprints import fingerprint
     from bestofn.builders.run.run_folder import part_of
     from bestofn.builders.run.table_settings import table_settings
@@ -339,6 +375,10 @@ def write_tables(dataset: Batch, stages: Sequence[MappedStage], folder: Path, se
     from bestofn.builders.tables import parquet_files
     from bestofn.builders.tables.writer import write_views
 
+    if not hasattr(dataset, "iter"):
+        raise ConfigError(f"the dataset is a {type(dataset).__name__}; expected one Dataset, for example ds['train']")
+    if (folder / manifest.FILE).exists():
+        raise ConfigError(f"{folder} is the folder of a build; expected a folder for the tables of the dataset")
     part = part_of(folder, 0)
     part.parent.mkdir(parents=True, exist_ok=True)
     parquet_files.write_tables(_nested_tables(dataset), part, all_features(), {"schema_version": SCHEMA_VERSION})
@@ -352,11 +392,16 @@ def write_tables(dataset: Batch, stages: Sequence[MappedStage], folder: Path, se
 
 def _nested_tables(dataset: Batch) -> Iterator[Batch]:
     """Yield the rows of a build in ``dataset``, a ``Dataset`` or an ``IterableDataset``, as Arrow tables."""
-    kinds = all_features()
-    for batch in dataset.iter(PART_ROWS):
+    kinds, ids = all_features(), set[str]()
+    for batch in dataset.with_format(None).iter(PART_ROWS):
         missing = [name for name in kinds if name not in batch]
         if missing:
             raise ConfigError(f"the dataset has no column {', '.join(missing)}; expected the result of all four stages")
-        names = list(kinds)
-        values = zip(*(batch[name] for name in names), strict=True)
-        yield to_table([dict(zip(names, row, strict=True)) for row in values], kinds)
+        for one in batch["query_id"]:
+            if one in ids:
+                raise ConfigError(
+                    f"several queries have the id {one!r}; expected a dataset in which every id is unique"
+                )
+            ids.add(one)
+        values = zip(*(batch[name] for name in kinds), strict=True)
+        yield to_table([dict(zip(kinds, row, strict=True)) for row in values], kinds)

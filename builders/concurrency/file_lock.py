@@ -71,6 +71,7 @@ class ProcessLock:
         """
         from filelock import Timeout
 
+        self.file.open("ab").close()  # an error here would look like a lock that is held
         try:
             self._lock.acquire(timeout=TRY_S if wait_s is None else wait_s)
         except Timeout:

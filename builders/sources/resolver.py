@@ -30,7 +30,10 @@ LOOKED_AT = 100  # rows whose values are examined
 PARTS = ("id", "split", "question", "system", "messages", "reference", "references", "choices", "tools", "calls",
          "tests", "checks", "origin", "world_seed", "response", "candidates", "label", "candidate_model",
          "rubric", "user_instruction")  # fmt: skip
-FORMER = {"answer": "reference", "answers": "references", "solution": "reference", "candidate": "response"}
+FORMER = {
+    "answer": "reference", "answers": "references", "solution": "reference", "gold": "reference",
+    "candidate": "response", "completion": "response",
+}  # fmt: skip
 """Former name of a part -> its name."""
 KIND_PARTS = {"code": "tests", "tool_calling": "calls"}
 """Kind of a verifier -> the part with its reference, if that is neither an answer nor a check."""
@@ -225,7 +228,9 @@ class _Table:
             return
         known = {"references", "tests", "calls", "checks"} & set(self.columns)
         weak = self._free(WEAK_REFERENCES)
-        if weak and not (known and weak[0] == "solution"):
+        if {"answer", "target"} <= set(weak):
+            self._choose("reference", ["answer", "target"])
+        elif weak and not (known and weak[0] == "solution"):
             self.columns["reference"] = Column.of("reference", weak[0])
 
     def _responses(self) -> None:
@@ -267,9 +272,7 @@ class _Table:
         return [
             name
             for name in names
-            if name in self.names
-            and name not in used
-            and not (name in RATES and isinstance(self.first.get(name), bool))
+            if name in self.names and name not in used and not (name in RATES and _is_boolean(self.first.get(name)))
         ]
 
     def _one(self, part: str, names: Sequence[str], fits: Callable[[str], bool] = lambda name: True) -> None:
@@ -295,6 +298,11 @@ class _Table:
     def _decodes(self, name: str) -> bool:
         value = self.first.get(name)
         return bool(value) and code_tests(value, "auto", "python", "", "", None) is not None
+
+
+def _is_boolean(value: object) -> bool:
+    """Return whether ``value`` is true or false, perhaps as the text of a CSV file."""
+    return isinstance(value, bool) or (isinstance(value, str) and value.strip().lower() in ("true", "false"))
 
 
 def _is_conversation(value: object) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.concurrency import file_lock
+from bestofn.builders.concurrency.file_lock import ProcessLock
 from bestofn.builders.errors import MachineError
 from bestofn.builders.run import manifest, run_lock
 from bestofn.builders.run.run_lock import holder_of, is_being_written
@@ -125,3 +126,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineError, match="cannot be written"), run_lock.run_lock(tmp_path / "file" / "run"):
         raise AssertionError
+
+
+def test_a_lock_that_cannot_be_created_is_an_error_and_not_waited_for() -> None:
+    with pytest.raises(OSError, match=r"bestofn\.lock"):
+        ProcessLock(Path("/proc/bestofn.lock")).acquire(30.0)

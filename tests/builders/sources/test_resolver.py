@@ -15,6 +15,7 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Query
 from bestofn.builders.sources.mapped import Mapped, shares_of
+from bestofn.builders.sources.resolver import resolve
 from tests.builders.sources.dataset_files import written
 
 
@@ -313,3 +314,14 @@ def test_expected_calls_are_found_next_to_tools(tmp_path: Path) -> None:
     query = only(tmp_path, question="Rome?", tools=[tool], calls=calls)
     assert query.reference.calls == tuple(calls)
     assert only(tmp_path, question="2+2?", calls=[3], answer="4").reference.calls is None
+
+
+@pytest.mark.parametrize("labels", [(True, False), ("True", "False"), ("false", "true")])
+def test_a_label_that_is_true_or_false_rates_the_response(labels: tuple[object, object]) -> None:
+    rows = [{"prompt": "Is the sky blue?", "completion": "No", "label": label} for label in labels]
+    assert set(resolve(rows).columns) == {"question", "response"}
+
+
+def test_references_of_two_names_that_differ_are_unclear() -> None:
+    rows = [{"question": "1 + 2?", "answer": "3", "target": "4", "response": "4"}]
+    assert resolve(rows).unclear == {"reference": ("answer", "target")}
