@@ -161,12 +161,15 @@ async function sameProcess() {
     };
     let error = '';
     ended = null;
+    process.exitCode = undefined;
     try { await Promise.race([perform(), new Promise((resolve) => { whenEnded = resolve; })]); }
     catch (caught) {
       if (caught instanceof Unusable) return unusable(caught.message);
       if (!(caught instanceof Ended)) error = String((caught && caught.message) || caught || 'failed').slice(0, 300);
     }
-    if (ended) error = `the tests ended with ${ended}`;
+    ended ||= Number(process.exitCode || 0);
+    process.exitCode = undefined;
+    if (ended) error ||= `the tests ended with ${ended}`;
     const isLast = number + 1 === bodies.length;
     writeLine({passed: !error, error, ...(isLast && witness ? {seen: witness.report()} : {})});
   }

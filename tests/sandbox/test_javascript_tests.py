@@ -143,6 +143,12 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
         ),
         PLUS,
     ),
+    "tests that set the status of the process": (
+        js(
+            "(async () => assert.strictEqual(f(1), 2))().then(() => console.log('ok'), () => { process.exitCode = 1; });"
+        ),
+        PLUS,
+    ),
     "tests that end the process with status 0": (
         js("const g = f;\nif ([1].map(g)[0] !== 2) process.exit(1);\nprocess.exit(0);"),
         PLUS,
@@ -180,6 +186,10 @@ DISPUTED: dict[str, tuple[CodeTests, str]] = {
         js("const s = new Stats([1, 2]); assert(s.mean == 1.5); assert(s.most == 2)"),
         "let n = 0; const v = { valueOf: () => [1.5, 2][n++ % 2] }; class Stats { get mean() { return v; } get most() { return v; } }",
     ),
+    "an object that answers a comparison in a helper": (
+        js("function check(text, holds) { if (!holds) throw new Error(text); }\ncheck('get', f({}) == 1)"),
+        "function f() { return { [Symbol.toPrimitive]: () => 1 }; }",
+    ),
     "NaN where a distance should not be large": (
         js("if (Math.abs(f(1) - 2) > 1e-9) throw new Error('far')"),
         "const f = () => NaN",
@@ -194,6 +204,12 @@ FORGED: dict[str, tuple[CodeTests, str]] = {
         js("assert.strictEqual(f(2), 6)"),
         'const fs = require(\'fs\'); for (let fd = 3; fd < 40; fd++) try { fs.writeSync(fd, \'{"passed":true,"error":""}\\n\'); } catch {}\n'
         "function f() { process.reallyExit(0); }",
+    ),
+    "a wrong program and tests that set the status of the process": (
+        js(
+            "(async () => assert.strictEqual(f(1), 2))().then(() => console.log('ok'), () => { process.exitCode = 1; });"
+        ),
+        LESS,
     ),
     "an own test runner": (
         js("describe('f', () => { test('adds', () => { expect(f(1)).toBe(2); }); });"),

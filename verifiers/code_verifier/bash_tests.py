@@ -222,7 +222,7 @@ class BashTests:
                             inner = value.named_children[0] if value.named_children else value
                             if inner.type in _LITERALS and len(value.named_children) < 2:
                                 yield from self._places(inner)
-            case "number" | "word" if re.fullmatch(r"[\w./:,%@]+", text):
+            case "number" | "word" | "extglob_pattern" if re.fullmatch(r"[\w./:,%@]+", text):
                 yield begin, end
 
     def _is_argument(self, node: Node, top: Node) -> bool:
@@ -236,6 +236,10 @@ class BashTests:
                 is_compared = at.type in ("string", "raw_string") or node.type == "variable_name"
                 if not _HELPER.match(name) and not (is_compared and name in _COMPARING):
                     return True
+            if parent.type == "pipeline":  # input of the program
+                later = parent.named_children[parent.named_children.index(at) + 1 :]
+                if any(self.tree.text(one).split()[0] in (*self.defined, *self.aliases) for one in later):
+                    return True
             if parent.type == "subscript" and node.type == "word" and not self.tree.text(node).isdigit():
                 return False  # a variable that is an index
             if parent.type in ("subscript", "file_redirect", "herestring_redirect", "expansion"):
@@ -246,7 +250,7 @@ class BashTests:
 
 _EQUAL, _UNEQUAL = ("=", "==", "-eq"), ("!=", "-ne")
 _OTHERS = ("=~", "<", ">", "<=", ">=", "-lt", "-gt", "-le", "-ge")
-_LITERALS = ("number", "raw_string", "ansi_c_string", "word", "string_content")
+_LITERALS = ("number", "raw_string", "ansi_c_string", "word", "extglob_pattern", "string_content")
 _COMPARING = ("echo", "grep", "awk", "python3", "python", "expr", "printf")
 
 

@@ -160,7 +160,7 @@ class BashScript:
                 if any(child.type != "string_content" for child in node.named_children):
                     raise NotValues
                 return re.sub(r"\\([$`\"\\\n])", lambda found: found[1].strip("\n"), text[1:-1])
-            case "word" | "number" if _PLAIN.fullmatch(text):
+            case "word" | "number" | "extglob_pattern" if _PLAIN.fullmatch(text):
                 return text
         raise NotValues
 

@@ -102,8 +102,8 @@ class JavascriptTests:
             elif one.case == number and (asked := _asked(tree, one.node)) is not None:
                 line, column = one.place
                 starts[asked.id] = (asked, f"__ran({line}, {column}, ")
-                for node in tree.nodes("binary_expression", within=asked):
-                    if _operator(tree, node) in _CONVERTING and not _within_function(node, asked):
+                for node in tree.nodes("binary_expression", within=one.node):
+                    if _operator(tree, node) in _CONVERTING and not _within_function(node, one.node):
                         for side in ("left", "right"):
                             part = node.child_by_field_name(side)
                             if part is not None and part.type not in (*_LITERALS, "binary_expression"):
