@@ -40,12 +40,20 @@ def get_verifier(name: str, **settings: object) -> Verifier:
     The code verifier uses ``sandbox=auto`` unless ``settings`` have a sandbox. Raises ``ConfigError`` if the name is
     unknown, or if the code verifier gets no sandbox.
     """
+    from inspect import signature
+
     from bestofn.builders.choices import constructor_of
     from bestofn.builders.errors import ConfigError
 
     if name == "code" and "sandbox" not in settings:
         settings["sandbox"] = constructor_of("sandbox", "auto")()
-    verifier = constructor_of("verifier", name)(**settings)
+    constructor = constructor_of("verifier", name)
+    try:
+        signature(constructor).bind(**settings)
+    except TypeError as error:
+        configured = f" bestofn.Verify({name!r}) builds it with the parts in its configuration, for Dataset.map."
+        raise ConfigError(f"get_verifier({name!r}): {error}.{configured if 'missing' in str(error) else ''}") from error
+    verifier = constructor(**settings)
     if verifier is None:
         raise ConfigError(f"verifier {name}: the sandbox is None; expected a sandbox, for example AutoSandbox()")
     return cast("Verifier", verifier)

@@ -260,3 +260,11 @@ def test_a_judge_stands_behind_the_same_domains_and_never_before_a_program() -> 
     for name, node in judged["domains"].items():
         first = node["first"] if node["_target_"].endswith("Cascade") else node
         assert first["_target_"] == programs["domains"][name]["_target_"]
+
+
+def test_a_verifier_that_cannot_be_built_from_its_settings_is_an_error_of_the_configuration() -> None:
+    for name, problem in (("with_judge", "'domains'.*bestofn.Verify"), ("judge", "'sampler'")):
+        with pytest.raises(ConfigError, match=problem):
+            get_verifier(name)
+    with pytest.raises(ConfigError, match="'rouding'"):
+        get_verifier("math", rouding=1)
