@@ -31,10 +31,12 @@ MOST_STARTS = 64  # places in a line at which a value may begin
 _QUOTED = re.compile(r"([\"'])(?:\\.|(?!\1).)*\1", re.DOTALL)
 _PROSE = re.compile(r"[^\W\d_][\w\s.,:;!?&'’-]*")
 _OF_CODE = re.compile(
-    r"```|\b(?:def|lambda|function|class|return|import|const|let|var)\b.*[({=:]|\b(?:print\w*|console\.log|cout)\b"
-    r"|\b[A-Za-z_][\w.]*\([^()\n]*\)",
-    re.DOTALL,
+    r"```|^[ \t]*(?:def|class|import|from|for|while|return|const|let|var|public|static)\b[^\n]{0,80}[({=:;]"
+    r"|\b(?:print\w*|console\.log|puts|echo|cout)\b ?[(<'\"]|\blambda \w+[^\n:]{0,40}:|=> ?[{(\w]"
+    r"|(?<!\\)\b[a-z_][\w.]{0,60}\((?:[^()\n'\"]{0,200}, )?['\"\[{]",  # a call with a text or a list
+    re.MULTILINE,
 )
+_FIGURE = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:returns?|returned|outputs?|prints?|printed|evaluates?|value|result|displays?|execut\w+|expression|string)\b",
     re.IGNORECASE,
@@ -49,6 +51,7 @@ _LATEX_SYMBOLS = {
     r"\$": "$", r"\#": "#", r"\_": "_",
 }  # fmt: skip
 _DIGRAPHS = {">=": "≥", "<=": "≤", "!=": "≠", "->": "→", "<-": "←"}
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+|[{}%&$#_])")
 _WRAPPED = re.compile(r"\\\((.+)\\\)|\\\[(.+)\\\]|\\boxed\{(.+)\}|\$\$(.+)\$\$|\$(.+)\$", re.DOTALL)
 
@@ -61,13 +64,23 @@ def is_exact(reference: str, question: str) -> bool:
     reference = reference.strip()
     if len(reference) > MOST_LENGTH:
         return False
-    if symbols(reference):
-        return _VALUES_OF_MATHEMATICS.isdisjoint(symbols(reference))
-    about_code = bool(_OF_CODE.search(question) and _ASKS_FOR_VALUE.search(question))
+    mark = symbols(reference)
+    if mark:
+        return _VALUES_OF_MATHEMATICS.isdisjoint(mark)
+    about_code = is_about_code(question)
     if _QUOTED.fullmatch(reference):
         return about_code or not question.strip() or not _PROSE.fullmatch(reference[1:-1])
+    if not about_code and reference[:1] not in ("[", "{", "("):
+        return False
     known = literal(reference)
     return known is not None and (about_code or _holds_text(known.value))
+
+
+@lru_cache(maxsize=1024)
+def is_about_code(question: str) -> bool:
+    """Return whether a question asks for the value or the output of code. The code of a figure does not count."""
+    text = _FIGURE.sub(" ", question) if "[asy]" in question else question
+    return bool(_OF_CODE.search(text) and _ASKS_FOR_VALUE.search(text))
 
 
 def _holds_text(value: object) -> bool:
@@ -111,6 +124,8 @@ def literal(text: str) -> Value | None:
 def symbols(text: str) -> str:
     """Return a text that has neither letters nor digits, without spaces and in one spelling; "" for other texts."""
     text = text.strip()
+    if "\\" not in text and _LETTER_OR_DIGIT.search(text):
+        return ""
     wrapped = _WRAPPED.fullmatch(text)
     if wrapped:
         text = next(group for group in wrapped.groups() if group is not None)
