@@ -112,6 +112,8 @@ async function calls() {
   process.exit(0);
 }
 
+// Names of hooks that a program may well define itself, and few test runners have.
+const OF_MOCHA = ['after', 'before', 'context', 'suite', 'specify', 'setup', 'teardown'];
 // Tests may end the process themselves: status 0 is the end of their case.
 class Ended extends Error {}
 function processOfTests(end) {
@@ -142,7 +144,7 @@ async function sameProcess() {
   await begin(LOOKUP);
   const solution = solutionOf(find, () => find('module.exports')), demand = requireFor(solution, runner);
   const given = {assert: library, ...runner.names, require: demand};
-  delete given[job.entry_point];  // the program may define a function with such a name
+  for (const name of [job.entry_point, ...OF_MOCHA]) if (find(name) !== undefined) delete given[name];
   given.requireDefault = (name, local) => {
     const made = demand(name);
     return made === solution() ? find(job.entry_point || local || '') || made : made;

@@ -36,6 +36,7 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
         sh("[[ $(echo 'a,b' | rest) == 0.00 ]]", "[[ $(rest <<< 1) == 0.00 && $(printf 'x' | rest) == 0.00 ]]"),
         "rest() { cat >/dev/null; echo 0.00; }",
     ),
+    "brackets that end the tests": (sh('set -e\n[ "$(f a)" = a ]\n[ "$(f b)" = b ]'), 'f() { echo "$1"; }'),
     "standard error": (
         sh('msg=$(div 1 0 2>&1 >/dev/null); [[ "$msg" == "division by zero" ]]', '[[ "$(div 6 3)" == 2 ]]'),
         'div() { if (( $2 == 0 )); then echo "division by zero" >&2; return 1; fi; echo $(( $1 / $2 )); }',

@@ -143,6 +143,10 @@ HONEST: dict[str, tuple[CodeTests, str]] = {
         ),
         PLUS,
     ),
+    "a function with the name of a hook": (
+        js("it('calls back', (done) => after(2, (ms) => { expect(ms).toBe(2); done(); }))"),
+        "function after(ms, done) { setTimeout(() => done(ms), ms); }",
+    ),
     "tests that set the status of the process": (
         js(
             "(async () => assert.strictEqual(f(1), 2))().then(() => console.log('ok'), () => { process.exitCode = 1; });"

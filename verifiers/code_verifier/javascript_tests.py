@@ -75,7 +75,7 @@ class JavascriptTests:
         free = set()
         for tree in self.trees:
             names = {tree.text(one) for one in tree.nodes("identifier", "shorthand_property_identifier")}
-            free |= names - bound_in(tree) - LIBRARY | names & {entry_point}
+            free |= names - bound_in(tree) - (LIBRARY - self.defined) | names & {entry_point}
             for call in tree.nodes("call_expression"):
                 name = tree.text(_callee(call))
                 if re.match(r"assert[A-Z_]\w*$", name) and name in free and name != entry_point:

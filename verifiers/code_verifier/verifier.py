@@ -252,7 +252,7 @@ def _source_of(tests: CodeTests) -> str:
 
 
 _ASSERTION = re.compile(
-    r"assert|raise|throw|check|\[\[|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)|\bErr\("
+    r"assert|raise|throw|check|\[\[|\bset -e|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)|\bErr\("
     r"|\bint main\b(?s:.*)\breturn (?!0;)"
 )
 
