@@ -141,6 +141,8 @@ SAME = (
     ("会议日期是哪天?", "2023-05-01", "2023年5月1日"),
     ("Was kostet es?", "€1.200,50", "Es kostet €1,200.50."),
     ("Welche Vitamine?", "B9", "Vitamin B₉"),
+    ("¿Cuál es el planeta más cercano al Sol?", "Mercurio", "No es Venus, sino Mercurio."),
+    ("Which is the smallest prime?", "2", "1 is not a prime, so the smallest prime is 2."),
     ("Which virus is it?", "COVID-19", "COVID 19"),
     ("Who elects him?", "prince-electors", "the prince electors"),
 )

@@ -136,6 +136,10 @@ class Case:
         """Return whether all words between two positions are words of the question."""
         return all(token.form in self.question.words for token in self.text.tokens if start <= token.start < end)
 
+    def denies(self, start: int, end: int) -> bool:
+        """Return whether the answer says that the words between two positions are not the answer: ``not Graz, but``."""
+        return self.sentences.status(start, end) == "denied"
+
     def asserts(self, mention: Mention) -> bool:
         """Return whether the answer states ``mention`` as true, without doubt or denial."""
         return self.sentences.status(mention.start, mention.end) == "asserted"

@@ -293,7 +293,8 @@ def _is_aside(case: Case, mention: Mention) -> bool:
     if case.question.kind == "place" or case.question.several > 1 or introduces(before):
         return False
     around = [token for token in case.text.tokens if first <= token.start < mention.end]
-    return any(name[-1].end <= mention.start for name in names(case.text.text, around, case.question))
+    found = [name for name in names(case.text.text, around, case.question) if name[-1].end <= mention.start]
+    return not all(case.denies(name[0].start, name[-1].end) for name in found)
 
 
 def _follows_another(case: Case, mention: Mention, others: Sequence[int]) -> bool:

@@ -134,7 +134,7 @@ def quantity(case: Case) -> Finding | None:
         for quantity in quantities.quantities(case.text.text)
         if not case.in_question(quantity.start, quantity.end) and not _in_date(case, quantity)
     ]
-    given += _spelled(case, wanted)
+    given = [number for number in (*given, *_spelled(case, wanted)) if not case.denies(number.start, number.end)]
     relations = [{_relation(case, ours, theirs) for ours in wanted} for theirs in given]
     pairs = list(zip(given, relations, strict=True))
     slots = [(quantity, found) for quantity, found in pairs if _is_slot(case, quantity, given, wanted)]
