@@ -34,7 +34,9 @@ _TRUTHS = frozenset({"true", "false", "boolean_literal"})
 _CALLS = frozenset({"call_expression", "method_invocation", "object_creation_expression"})
 _IFS = frozenset({"if_statement", "if_expression"})
 _FUNCTIONS = frozenset({"function_definition", "function_declaration", "function_item", "method_declaration"})
-_DECIDES = re.compile("^(?:if|for|while|do|switch|match|loop|try|catch)_|lambda|closure|func_literal|local_class|macro")
+_DECIDES = re.compile(
+    "^(?:if|for|while|do|switch|match|loop|try|catch|conditional|ternary)_|lambda|closure|func_literal|local_class|macro"
+)
 _STATEMENTS = frozenset({"expression_statement", "block", "statement_list"})
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
 
@@ -107,6 +109,8 @@ class Assertion:
         inner, at = self.node, self.node.parent
         while at is not None and at.type not in _FUNCTIONS:
             if _DECIDES.search(at.type) and not (at.type in _IFS and at.child_by_field_name("condition") == inner):
+                return False
+            if _operator(at) in ("&&", "||"):
                 return False
             inner, at = at, at.parent
         if at is None:  # the tests are statements
@@ -207,7 +211,7 @@ class _Reader:
 
     def _compared_here(self, node: Node) -> Assertion | None:
         """Return the assertion of a comparison with a result of the program, wherever it stands."""
-        if self._operator(node) not in ("==", "<", "<=") or not self._uses_program(node):
+        if _operator(node) not in ("==", "<", "<=") or not self._uses_program(node) or _is_alternative(node):
             return None
         changed = self._changed(node, wanted=True)
         return Assertion(node, (changed,), by_value=True) if changed else None
@@ -251,15 +255,15 @@ class _Reader:
 
     def _is_condition(self, node: Node) -> bool:
         if node.type == "binary_expression":
-            return self._operator(node) in ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
+            return _operator(node) in ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
         if node.type == "unary_expression":
-            return self._operator(node) == "!"
+            return _operator(node) == "!"
         return node.type in _CALLS and self._changed(node, wanted=True) is not None
 
     def _changed(self, node: Node, wanted: bool) -> Edit | None:
         """Return the edit of an expected value that turns a condition, which is as ``wanted``, into its opposite."""
         node = bare(node) or node
-        if node.type == "unary_expression" and self._operator(node) == "!":
+        if node.type == "unary_expression" and _operator(node) == "!":
             operand = field(node, "operand") or field(node, "argument") or node.named_children[-1]
             return self._changed(operand, not wanted)
         if node.type in _CALLS:
@@ -267,7 +271,7 @@ class _Reader:
             return self._changed_side(*sides) if sides else None
         if node.type != "binary_expression":
             return None
-        left, right, operator = field(node, "left"), field(node, "right"), self._operator(node)
+        left, right, operator = field(node, "left"), field(node, "right"), _operator(node)
         if left is None or right is None:
             return None
         if operator == ("&&" if wanted else "||"):
@@ -294,7 +298,7 @@ class _Reader:
             return None
         for one in self.tree.nodes("binary_expression", within=node):
             left, right = field(one, "left"), field(one, "right")
-            if self._operator(one) == "-" and left is not None and right is not None:
+            if _operator(one) == "-" and left is not None and right is not None:
                 return self._changed_side(left, right, far=True)
         return None
 
@@ -370,10 +374,6 @@ class _Reader:
     def _uses_program(self, node: Node) -> bool:
         return any(self.tree.text(one) in self._defined for one in self.tree.nodes(*_NAMES, within=node))
 
-    def _operator(self, node: Node) -> str:
-        found = node.child_by_field_name("operator") or next((one for one in node.children if not one.is_named), None)
-        return self.tree.text(found) if found is not None else ""
-
     def _name(self, node: Node) -> str:
         """Return the last name of the function that a call calls."""
         callee = _callee(node)
@@ -390,6 +390,23 @@ def _defined(program: str, entry_point: str) -> frozenset[str]:
     heads = [re.findall(r"(\w+)\s*(?:<[^<>(){}]*>)?\(", one) for one in found]
     names = {name for head in heads if head and head[0] not in _KEYWORDS for name in head}
     return frozenset(names | set(_TYPE.findall(program)) | {entry_point, "candidate", "solution"})
+
+
+def _operator(node: Node) -> str:
+    if node.type not in ("binary_expression", "unary_expression"):
+        return ""
+    found = node.child_by_field_name("operator") or next((one for one in node.children if not one.is_named), None)
+    return (found.text or b"").decode() if found is not None else ""
+
+
+def _is_alternative(node: Node) -> bool:
+    """Return whether a condition is part of a disjunction, so that it may be false although all is well."""
+    at = node.parent
+    while at is not None and at.type in ("parenthesized_expression", "binary_expression", "unary_expression"):
+        if _operator(at) == "||":
+            return True
+        at = at.parent
+    return False
 
 
 def _callee(node: Node) -> Node | None:

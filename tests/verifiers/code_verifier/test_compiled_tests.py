@@ -74,6 +74,7 @@ def test_an_assertion_is_altered(language: Language, assertion: str, altered: st
         ("cpp", "auto r = f({1, 2}); for (int i = 0; i < 3; i++) if (i == 2) continue; std::cout << r.size();"),
         ("go", "for i := 0; i < 3; i++ { if i == 2 { continue } }"),
         ("cpp", 'check(f(1), want, "name"); check("name", f(1), want);'),
+        ("cpp", "bool either = f({1}) == 2 || f({1}) == 3; use(either);"),
         ("java", 'if (args.length == 1) System.out.println("x");'),
     ],
 )
@@ -82,6 +83,11 @@ def test_what_asserts_nothing_stays(language: Language, statements: str) -> None
     tests = altered_tests(language, source)
     assert tests.sources == (source,)
     assert not tests.altered
+
+
+def test_a_comparison_behind_another_need_not_run() -> None:
+    tests = altered_tests("cpp", in_function("cpp", "bool both = ready && f({1}) == 2; assert(both);"))
+    assert [one.must_run for one in tests.altered.values() if one.by_value] == [False]
 
 
 def test_the_numbers_tell_nothing_and_values_come_first() -> None:
