@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, Execution, Program
+from bestofn.builders.records import CodeTests, Execution, Limits, Program
 from bestofn.sandbox.inside.witness import OPERATORS
 from bestofn.verifiers.code_verifier.alterations import PythonTests
 from bestofn.verifiers.code_verifier.bash_tests import BashTests
@@ -112,11 +112,11 @@ async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, 
         return Tally(0, total, "broken tests", problem=problem)
     places = tuple(tuple(tuple(one.place) for one in read.assertions if one.case == case) for case in range(total))
     execution = await sandbox.run(replace(driven, tests=tuple(read.watched), places=places))
-    tally = await _tally(sandbox, driven, execution)
+    tally = await tally_of_run(sandbox, driven, execution)
     if tally.problem:
         return tally
     if tally.passed < total:
-        plain = await _tally(sandbox, driven, await sandbox.run(driven))
+        plain = await tally_of_run(sandbox, driven, await sandbox.run(driven))
         if plain.problem or plain.passed < total:
             return plain
         why = str((tally.failing or {}).get("why", tally.status))
@@ -132,7 +132,12 @@ async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, 
     return replace(tally, doubt=await _survivor(sandbox, driven, read, executed, falsify, execution.seconds))
 
 
-async def _tally(sandbox: Sandbox, driven: Program, execution: Execution) -> Tally:
+def limits_of_altered(limits: Limits, seconds: float) -> Limits:
+    """Return the limits of altered tests, whose original took ``seconds``."""
+    return replace(limits, wall_s=min(limits.wall_s, _SLOWER * seconds + _MORE_S))
+
+
+async def tally_of_run(sandbox: Sandbox, driven: Program, execution: Execution) -> Tally:
     """Return the tally of a run of the tests. No test passes if the program did not end as the tests let it end."""
     sources = driven.tests
     if sandbox_problem(execution):
@@ -182,12 +187,12 @@ async def _survivor(
             break
     if not variants:
         return "the tests contain no assertion that could be altered"
-    limits = replace(driven.limits, wall_s=min(driven.limits.wall_s, _SLOWER * seconds + _MORE_S))
+    limits = limits_of_altered(driven.limits, seconds)
     runs = await asyncio.gather(
         *(sandbox.run(replace(driven, tests=sources, limits=limits)) for _, sources in variants)
     )
     for (assertion, sources), execution in zip(variants, runs, strict=True):
-        tally = await _tally(sandbox, replace(driven, tests=sources), execution)
+        tally = await tally_of_run(sandbox, replace(driven, tests=sources), execution)
         if execution.status == "infra":
             return f"altered tests could not be run: {tally.problem}"
         if tally.passed == tally.total and not tally.problem:

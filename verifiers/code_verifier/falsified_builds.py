@@ -18,11 +18,10 @@ from dataclasses import replace
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, Execution, Program
 from bestofn.verifiers.code_verifier.compiled_tests import CompiledTests
-from bestofn.verifiers.code_verifier.driven import tally_of_verdicts, with_tests
-from bestofn.verifiers.code_verifier.judging import judged
-from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
+from bestofn.verifiers.code_verifier.driven import with_tests
+from bestofn.verifiers.code_verifier.falsified import limits_of_altered, tally_of_run
+from bestofn.verifiers.code_verifier.tallies import Tally
 
-_SLOWER, _MORE_S = 5.0, 1.0  # an altered test may take this many times as long as the original, and so many seconds
 _SPARE = 4  # so many times more assertions are altered than needed, because some are never executed
 _MOST = 100
 
@@ -72,13 +71,13 @@ async def judge_build(sandbox: Sandbox, program: Program, tests: CodeTests, fals
     read = CompiledTests(driven, min(_MOST, falsify * _SPARE) if falsify else _MOST, rng)
     chosen = replace(driven, tests=read.sources, variant=read.original)
     execution = await sandbox.run(chosen)
-    tally = await _tally(sandbox, driven.tests, execution)
+    tally = await tally_of_run(sandbox, driven, execution)
     if tally.problem:
         return tally
     if tally.passed < tally.total:
         if not read.altered or not _may_be_our_fault(execution):
             return tally
-        plain = await _tally(sandbox, driven.tests, await sandbox.run(driven))
+        plain = await tally_of_run(sandbox, driven, await sandbox.run(driven))
         doubt = "the altered tests do not compile" if plain.passed == plain.total else ""
         return replace(plain, doubt=doubt)
     doubt = _replaced(program, driven.tests)
@@ -91,16 +90,6 @@ async def judge_build(sandbox: Sandbox, program: Program, tests: CodeTests, fals
     if compares and not any(read.altered[number].by_value for number in executed):
         return replace(tally, doubt=f"the program defines {compares[0]!r}, and the tests expect no literal value")
     return replace(tally, doubt=await _survivor(sandbox, chosen, read, executed, falsify, execution.seconds))
-
-
-async def _tally(sandbox: Sandbox, sources: Sequence[str], execution: Execution) -> Tally:
-    """Return the tally of a run of the tests. No test passes if the program did not end as the tests let it end."""
-    if sandbox_problem(execution):
-        return Tally(0, len(sources), "infra", problem=sandbox_problem(execution))
-    tally = await judged(sandbox, len(sources), tally_of_verdicts, execution, sources)
-    if tally.passed == tally.total and (execution.status != "ok" or len(execution.returns) != len(sources)):
-        return Tally(0, tally.total, execution.status, {"case": 0, "why": "the program disturbs its tests"})
-    return tally
 
 
 def _may_be_our_fault(execution: Execution) -> bool:
@@ -134,10 +123,10 @@ async def _survivor(
     numbers = numbers[: falsify or None]
     if not numbers:
         return "the tests execute no assertion that could be altered"
-    limits = replace(chosen.limits, wall_s=min(chosen.limits.wall_s, _SLOWER * seconds + _MORE_S))
+    limits = limits_of_altered(chosen.limits, seconds)
     runs = await asyncio.gather(*(sandbox.run(replace(chosen, variant=one, limits=limits)) for one in numbers))
     for number, execution in zip(numbers, runs, strict=True):
-        tally = await _tally(sandbox, chosen.tests, execution)
+        tally = await tally_of_run(sandbox, chosen, execution)
         if tally.problem:
             return f"altered tests could not be run: {tally.problem}"
         if tally.passed == tally.total:
