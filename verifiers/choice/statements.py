@@ -40,7 +40,7 @@ _CUE = re.compile(
     r"\s+(?:choose|chose|select|pick|guess|go with|going with|opt for)\b"
     r"|[\"'](?:choice|option|letter|(?:correct|selected|answer)_?(?:option|choice|letter))[\"']\s*:"
     rf"|(?:{ANNOUNCEMENT})(?:(?:la|die|le|l'|option|opción)\s+)*"
-    rf"|{HEADING}"
+    rf"|(?:^|\n){HEADING}"
     r"|(?:^|\n)\W{0,8}(?:final|correct)\s+answer\W{0,4}\n|(?:^|\n) ?####\s|\bans\.\s|\[答案\]|(?:^|\n|。) ?答 ?:"
     r"|【\s*(?:正确|最终|参考|本题)*(?:答案|答)\s*】\s*:?"
     r"|(?:答案|正确选项|正确的选项|正确的)(?:就)?(?:应该|应当|应|即|就|也|只有)?(?:选择|选|是|为|:)"

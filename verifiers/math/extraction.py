@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bestofn.verifiers.prose.assertion import affirmed, corrected, is_asserted
-from bestofn.verifiers.prose.languages import ANNOUNCEMENT, HEADING
+from bestofn.verifiers.prose.languages import ANNOUNCEMENT, ANSWER_SIGNS, HEADING
 from bestofn.verifiers.prose.texts import BOX, SENTENCE_END, box_content, sentences, unwrapped, visible
 
 # The final answer of a text, and how it was found.
@@ -54,7 +54,8 @@ _PHRASE = re.compile(
     r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # ignoring case only after the first letter makes the search faster
 )
 _IN_OTHER_LANGUAGES = re.compile(ANNOUNCEMENT, re.IGNORECASE)
-_HEADING = re.compile(HEADING, re.IGNORECASE)
+_HEADING = re.compile(rf"\n{HEADING}", re.IGNORECASE)
+_FIRST_HEADING = re.compile(HEADING, re.IGNORECASE)
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
     r"the form|not (?:correct|among|one of))\b",
@@ -121,17 +122,14 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
 def _announcements(text: str) -> list[re.Match[str]]:
     """Return the phrases and headings that announce an answer, in the order of the text."""
     found = list(_PHRASE.finditer(text))
-    if "#" in text or "*" in text or "_" in text:
-        found += _HEADING.finditer(text)
-    if not text.isascii() or _FOREIGN_WORDS.search(text):
+    lowered = text.lower()
+    in_another_language = any(sign in lowered for sign in ANSWER_SIGNS)
+    if in_another_language:
         found += _IN_OTHER_LANGUAGES.finditer(text)
+    if (in_another_language or "answer" in lowered) and "\n" in text:
+        found += _HEADING.finditer(text)
+        found += filter(None, [_FIRST_HEADING.match(text)])
     return sorted(found, key=lambda match: match.end())[-MAX_MARKS:]
-
-
-_FOREIGN_WORDS = re.compile(
-    r"(?i:respuesta|resultado final|antwo|endergebnis|svar|risposta|risultato|resposta|cevap|jawaban)"
-)
-"""The announcements without accents."""
 
 
 def _value_end(text: str, start: int) -> int:

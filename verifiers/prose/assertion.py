@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from bestofn.verifiers.prose.languages import (
     ANY_EXCEPTION,
@@ -113,7 +114,10 @@ _OTHER_ANSWER = re.compile(
 )
 """Words before an answer that is not the right or the last one: "the wrong answer is"."""
 _DENIED_DIRECTLY = re.compile(
-    r"(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?[\s$*\\(\[]*$|\bcannot be[\s$*\\(\[]*$", re.I
+    r"(?:(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?|\bcannot be"
+    r"|\b(?:any|every)(?:thing|one|where) but|\b(?:all|everything|anything) except|\bother than|\bdifferent from)"
+    r"[\s$*\\(\[]*$",
+    re.I,
 )
 """A negation directly before the statement, which is only a value: "it is not 42"."""
 _DENIED_BEFORE = re.compile(
@@ -214,9 +218,9 @@ def _is_framed(before: str) -> bool:
     These words do not count if a comma, a conjunction or many words separate them from the statement: "I don't know
     why, but".
     """
-    if any(
-        words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _DENIED_BEFORE, _TASK, _OTHER_ANSWER)
-    ):
+    if any(words.search(before) for words in (_OTHER_LANGUAGES, _DENIED_DIRECTLY, _TASK, _OTHER_ANSWER)):
+        return True
+    if _DENIED_BEFORE.search(before, max(0, len(before) - MOST_BETWEEN)):
         return True
     reports = any(not _CLAUSE_BREAK.search(before[one.end() :].lstrip(' ,:"“‘')) for one in _REPORTS.finditer(before))
     return reports or any(
@@ -264,6 +268,12 @@ _INTERJECTION = re.compile(
 """A "no" that answers an earlier question: "No, it is 9"."""
 
 
+@lru_cache(maxsize=64)
+def _withdrawals(text: str) -> tuple[int, ...]:
+    """Return the ends of the words that take something back. The same text is often searched twice."""
+    return tuple(match.end() for match in WITHDRAWAL.finditer(text))
+
+
 def withdrawn(rest: str, value: str) -> bool:
     """Return whether ``rest``, the text after the answer ``value``, takes the answer back.
 
@@ -271,10 +281,10 @@ def withdrawn(rest: str, value: str) -> bool:
     """
     if not rest or rest.isspace():
         return False
-    marks = list(WITHDRAWAL.finditer(rest[:_WITHIN]))
+    marks = _withdrawals(rest[:_WITHIN])
     if not marks:
         return False
-    values = _VALUES.findall(rest[marks[0].end() :])
+    values = _VALUES.findall(rest[marks[0] :])
     own = _VALUES.findall(value)
     return not (values and own and values[-1].strip(".,") == own[-1].strip(".,"))
 
@@ -292,8 +302,8 @@ _TURN = re.compile(
 
 def corrected(text: str, start: int = 0, end: int | None = None) -> bool:
     """Return whether the text from ``start`` to ``end``, between two different answers, corrects the first of them."""
-    between = text[start:end]
-    return _TURN.search(between) is not None or WITHDRAWAL.search(between) is not None
+    between = text[start:end][:_WITHIN] if end is None else text[start:end]
+    return _TURN.search(between) is not None or bool(_withdrawals(between))
 
 
 CONTRAST = re.compile(
@@ -310,11 +320,11 @@ def objection(text: str, value: str) -> str:
     The text may take everything back, or say that it gives no answer. "I have no access to the news, but it was Oslo"
     gives one.
     """
-    withdrawals, declines = list(WITHDRAWAL.finditer(text)), list(DECLINE.finditer(text))
+    withdrawals, declines = _withdrawals(text), list(DECLINE.finditer(text))
     if not withdrawals and not declines:
         return ""
     last = text.casefold().rfind(value.casefold())
-    if withdrawals and last < withdrawals[-1].end():
+    if withdrawals and last < withdrawals[-1]:
         return "the answer is withdrawn"
     if any(not CONTRAST.search(text, one.end(), last if last >= 0 else len(text)) for one in declines):
         return "the text declines to answer"
@@ -323,6 +333,8 @@ def objection(text: str, value: str) -> str:
 
 def affirmed(sentence: str) -> str:
     """Return ``sentence`` without a value that it denies only to name another one: "9, not 8" and "not 8, but 9"."""
+    if len(_VALUES.findall(sentence)) < 2:
+        return sentence
     for match in _CONTRASTED.finditer(sentence):
         before, after = sentence[: match.start()], sentence[match.end() :]
         if not _VALUES.search(f"{before} {after}"):

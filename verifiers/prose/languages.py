@@ -36,8 +36,15 @@ def _any(name: str, but: str = "") -> str:
 
 ANNOUNCEMENT = rf"(?:{_any('answer', but='en')})[*_】]*\s*(?:{_IS})[\s*_:]*"
 """Announces an answer in another language than English: "La réponse est", "答案:"."""
-HEADING = rf"(?:^|\n)[#>*_ \t]+(?:{_any('answer')})[ \t]*:?[*_ \t]*:?[ \t]*\n\s*"
-"""A line of its own that announces an answer: "### Final Answer"."""
+HEADING = rf"[#>*_ \t]+(?:{_any('answer')})[ \t]*:?[*_ \t]*:?[ \t]*\n\s*"
+"""A whole line that announces an answer: "### Final Answer"."""
+ANSWER_SIGNS = (
+    *("respuesta", "resultado final", "solución final", "solucion final", "réponse", "résultat final"),
+    *("solution finale", "antwort", "endergebnis", "endgültige", "risposta", "risultato finale", "resposta"),
+    *("antwoord", "svar", "odpowied", "cevap", "yanıt", "ответ", "відповідь", "jawaban", "đáp", "trả lời"),
+    *("الإجابة", "الجواب", "उत्तर", "답", "答", "正解"),
+)
+"""Every announcement in another language than English has one of these. Searching for them is fast."""
 FOREIGN_NEGATION = _any("negation", but="en")
 FOREIGN_FALSEHOOD = _any("falsehood", but="en")
 ANY_NEGATION = _any("negation")
