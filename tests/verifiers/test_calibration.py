@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from bestofn.builders.records import Verdict
@@ -30,7 +32,7 @@ MEASURED = {
 
 
 @pytest.fixture(autouse=True)
-def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(calibration, "table", lambda: added_up(MEASURED.values()))
     confidence.cache_clear()
     yield

@@ -115,7 +115,8 @@ _OTHER_ANSWER = re.compile(
 """Words before an answer that is not the right or the last one: "the wrong answer is"."""
 _DENIED_DIRECTLY = re.compile(
     r"(?:(?:\b(?:not|never)|n['’]t)\s+(?:(?:be|equal(?: to)?|necessarily)\s+)?|\bcannot be"
-    r"|\b(?:any|every)(?:thing|one|where) but|\b(?:all|everything|anything) except|\bother than|\bdifferent from)"
+    r"|\b(?:any|every)(?:thing|one|where) but|\b(?:all|everything|anything) except"
+    r"|(?<!none )(?<!nothing )\bother than|\bdifferent from)"
     r"[\s$*\\(\[]*$",
     re.I,
 )
