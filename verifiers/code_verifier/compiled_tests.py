@@ -61,7 +61,7 @@ _UNEQUAL = re.compile(r"(?i)false|not|_ne$|differ")
 _FAILS = re.compile(
     r"\bthrow\b|\b\w*\.(?:Error|Fatal|Fail)\w*\(|\bpanic!?\s*\(|\b(?:_?[Ee]xit|abort|terminate|fail\w*)\s*\("
     r"|\breturn\s+(?:-?[1-9]|false|Err\b|err\b|errors\.|fmt\.Errorf)|\bErr\(|assert!?\s*\(\s*(?:false|0)"
-    r"|\w*[Ff]ail\w*\s*(?:\+\+|\+=|=)|\+\+\s*\w*[Ff]ail|\b(?:errors|bad|wrong)\s*(?:\+\+|\+=)|=\s*false\b"
+    r"|[\"'][^\"'\n]*(?i:fail|wrong|mismatch)|\w*[Ff]ail\w*\s*(?:\+\+|\+=|=)|\+\+\s*\w*[Ff]ail|\b(?:errors|bad|wrong)\s*(?:\+\+|\+=)|=\s*false\b"
 )
 _OPPOSITES = {
     "assert_eq": "assert_ne", "debug_assert_eq": "debug_assert_ne",
@@ -77,6 +77,7 @@ _LARGEST = frozenset(2**bits - 1 for bits in (7, 8, 15, 16, 31, 32, 63, 64))
 _OPENING = re.compile(r'"""[^\n]*\n|\w*R"[^(\s]*\(|[^"\'`]*["\'`]')
 _FAR = 1009
 
+_LEAVES = {"java": "throw new AssertionError();", "cpp": "throw;", "rust": "{ return; }"}
 _STATEMENT = "{{ if ({0}) {{ {1} }} else {{ {2} }} }}"
 _EXPRESSION = {
     "cpp": "({0} ? ({1}) : ({2}))", "java": "({0} ? ({1}) : ({2}))", "rust": "(if {0} {{ {1} }} else {{ {2} }})",
@@ -102,6 +103,7 @@ class Assertion:
     edits: tuple[Edit, ...]
     by_value: bool
     is_statement: bool = False
+    is_handler: bool = False  # ``node`` is the opening brace of a handler, or of a test that should panic
 
     @property
     def must_run(self) -> bool:
@@ -168,6 +170,9 @@ class _Reader:
         )
 
     def _choice(self, language: str, altered: str, one: Assertion) -> Iterator[Edit]:
+        if one.is_handler:
+            yield Edit(one.node.end_byte, one.node.end_byte, f" if ({altered}) {_LEAVES[language]}")
+            return
         if not one.edits:
             yield Edit(one.node.start_byte, one.node.start_byte, f"({altered} != !!(")
             yield Edit(one.node.end_byte, one.node.end_byte, "))")
@@ -182,7 +187,7 @@ class _Reader:
                 continue
             found = self._of(node)
             if found is not None:
-                end = found.node.end_byte
+                end = node.end_byte if node.type == "function_item" else found.node.end_byte
                 yield found
 
     def _of(self, node: Node) -> Assertion | None:
@@ -190,9 +195,13 @@ class _Reader:
             return self._of_if(node)
         if node.type == "assert_statement":
             return self._of_condition(node.named_children[0], wanted=True)
+        if node.type == "catch_clause":
+            return self._of_handler(node)
         if node.type == "binary_expression":
             return self._compared_here(node)
-        return self._of_call(node) if node.type in _CALLS else None
+        if node.type == "function_item":
+            return self._of_panicking(node)
+        return self._of_call(node) if node.type in _CALLS and node.type != "object_creation_expression" else None
 
     def _of_if(self, node: Node) -> Assertion | None:
         condition = field(node, "condition")
@@ -205,9 +214,25 @@ class _Reader:
             return None
         return self._of_condition(condition, wanted=wanted and not self._fails(node, "consequence"))
 
-    def _fails(self, node: Node, branch: str) -> bool:
-        child = node.child_by_field_name(branch)
+    def _fails(self, node: Node | None, branch: str) -> bool:
+        child = node.child_by_field_name(branch) if node is not None else None
         return child is not None and bool(_FAILS.search(self.tree.text(child)))
+
+    def _of_panicking(self, node: Node) -> Assertion | None:
+        """Return the assertion that a test with ``#[should_panic]`` panics; its altered form returns at once."""
+        mark, body = node.prev_named_sibling, node.child_by_field_name("body")
+        while mark is not None and mark.type in ("attribute_item", "line_comment"):
+            if "should_panic" in self.tree.text(mark) and body is not None:
+                return Assertion(body.children[0], (), by_value=False, is_handler=True)
+            mark = mark.prev_named_sibling
+        return None
+
+    def _of_handler(self, node: Node) -> Assertion | None:
+        """Return the assertion that the handler of an expected exception runs; its altered form fails if it does."""
+        body = node.child_by_field_name("body")
+        if body is None or not self._fails(node.parent, "body"):
+            return None
+        return Assertion(body.children[0], (), by_value=False, is_handler=True)
 
     def _compared_here(self, node: Node) -> Assertion | None:
         """Return the assertion of a comparison with a result of the program, wherever it stands."""
@@ -226,7 +251,9 @@ class _Reader:
 
     def _of_call(self, node: Node) -> Assertion | None:
         name, given = self._name(node), _arguments(node)
-        if not _ASSERTS.search(name):
+        receiver = _receiver(node)
+        of_test = receiver is not None and self.tree.text(receiver) in ("t", "b")  # t.Error(…) of Go reports a failure
+        if not _ASSERTS.search(name) or name == "Ok" or of_test:
             return None
         if node.parent is None or node.parent.type not in _STATEMENTS:  # a truth value that is used elsewhere
             changed = self._changed(node, wanted=True) if self._uses_program(node) else None
@@ -321,10 +348,11 @@ class _Reader:
         """
         literals = [[] if self._uses_program(one) else list(self._literals(one)) for one in given]
         at = next((place for place, one in enumerate(given) if self._uses_program(one)), None)
+        known = at is not None
         at = next((place for place, found in enumerate(literals) if not found), None) if at is None else at
         if at is None:
             return ()
-        before = literals[at - 1] if at else []
+        before = literals[at - 1] if at and (known or given[at - 1].type not in _STRINGS) else []
         behind = literals[at + 1] if at + 1 < len(given) else []
         may_be_name = bool(before) and given[at - 1].type in _NAMING and at + 1 < len(given)
         if may_be_name and not behind:

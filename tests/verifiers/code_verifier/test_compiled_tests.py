@@ -36,6 +36,9 @@ ALTERED = [  # language, assertion, its altered form
     ("go", "assert.Equal(t, []int{1}, f(1))", "assert.Equal(t, []int{2}, f(1))"),
     ("go", "_, err := g(1)\nassert.Error(t, err)", "assert.NoError(t, err)"),
     ("go", "if err != nil { t.Fatal(err) }", "!= !!(err != nil)"),
+    ("go", 'if f(1) != 1 { t.Error("no") }', "f(1) != 2"),
+    ("cpp", 'if (f(1) == 4) n++; else std::cout << "FAIL";', "f(1) == 5"),
+    ("rust", "assert_eq!(f(&[1])[0], 1);\nOk(())", "assert_eq!(f(&[1])[0], 2)"),
     ("go", "assert.True(t, f(1) > 0)", "!= !!(f(1) > 0)"),
     ("go", 'assert.Equal(t, "a", Words("a"))', 'assert.Equal(t, "qa", Words("a"))'),
     ("rust", "assert_eq!(f(&[1]), vec![1i64], \"m\");", 'assert_eq!(f(&[1]), vec![2i64], "m")'),
@@ -74,6 +77,7 @@ def test_an_assertion_is_altered(language: Language, assertion: str, altered: st
         ("cpp", "auto r = f({1, 2}); for (int i = 0; i < 3; i++) if (i == 2) continue; std::cout << r.size();"),
         ("go", "for i := 0; i < 3; i++ { if i == 2 { continue } }"),
         ("cpp", 'check(f(1), want, "name"); check("name", f(1), want);'),
+        ("java", 'check("thrown", thrown); t.Error("no");'),
         ("cpp", "bool either = f({1}) == 2 || f({1}) == 3; use(either);"),
         ("java", 'if (args.length == 1) System.out.println("x");'),
     ],
@@ -83,6 +87,24 @@ def test_what_asserts_nothing_stays(language: Language, statements: str) -> None
     tests = altered_tests(language, source)
     assert tests.sources == (source,)
     assert not tests.altered
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "altered"),
+    [
+        ("java", "try { s.f(1); throw new Error(); } catch (E e) { }", "{ if (BestofnStart.is(1)) throw new Assertion"),
+        (
+            "rust",
+            "#[test]\n#[should_panic]\nfn out() { assert!(f(&[]).len() > 3); }",
+            "out() { if (crate::bestofn_is(1)) {",
+        ),
+        ("cpp", "try { f(1); return 1; } catch (const E &) { }", "{ if (bestofn_is(1)) throw;"),
+    ],
+)
+def test_an_expected_exception_is_altered(language: Language, source: str, altered: str) -> None:
+    tests = altered_tests(language, in_function(language, source))
+    (number,) = tests.altered
+    assert altered.replace("(1)", f"({number})") in tests.sources[0]
 
 
 def test_a_comparison_behind_another_need_not_run() -> None:
