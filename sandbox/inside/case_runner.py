@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from bestofn.sandbox.inside import library_names, names, pytest_style
+from bestofn.sandbox.inside import library_names, names, pytest_fixtures, pytest_style
 from bestofn.sandbox.inside.program import FILE, find_function
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -183,7 +183,10 @@ class CaseRunner:
     def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Call a function of the case if it is a test: its name is ``check`` or starts with ``test``."""
         function, is_test = self.namespace[node.name], node.name.startswith("test")
-        one_argument = is_test and _required_arguments(node) == 1 and not _uses_pytest(function)
+        given = node.args.args[0].arg if node.args.args else ""
+        of_pytest = _uses_pytest(function) or given in pytest_fixtures.BUILTIN
+        of_pytest = of_pytest or isinstance(self.namespace.get(given), pytest_style.Fixture)
+        one_argument = is_test and _required_arguments(node) == 1 and not of_pytest
         if node.name == "check" or (one_argument and self.entry_point):
             if self.entry_point not in self.namespace:
                 raise NameError(f"the program defines no {self.entry_point!r}")
