@@ -103,8 +103,8 @@ def _run_hydra(
         # a launcher may run this in a new process
         with escaped_output(), exit_on_error(), stopped_by_signals(), config_errors():
             refuse_removed_groups(overrides, choices())
-            refuse_demands_of_files(composed, arguments.overrides)
             config = resolved(composed)
+            refuse_demands_of_files(composed, arguments.overrides)
             if config_name != "build":  # a build checks its root keys itself
                 check_settings(config, config_name)
             task(config)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Rows = Sequence[Mapping[str, Any]]
-PASS, FAIL = "pass", "fail"
+PASS, FAIL, ABSTAIN = "pass", "fail", "abstain"
 UNCLEAR = "unclear"
 """Every door refuses the table: no column, or several, may have the responses or the references."""
 
@@ -387,7 +387,7 @@ LAYOUTS = (
     Layout(
         "nq",
         [{"question": q, "answer": ["Goethe", NAMED[0]], "prediction": r} for q, r in zip(WRITER, NAMED, strict=True)],
-        TWO,
+        (PASS, ABSTAIN),
         columns={"references": "answer"},
     ),
     Layout(
@@ -401,7 +401,7 @@ LAYOUTS = (
             }
             for q, r in zip(WRITER, NAMED, strict=True)
         ],
-        TWO,
+        (PASS, ABSTAIN),
         columns={"references": "answer.aliases"},
     ),
     Layout(
@@ -410,7 +410,7 @@ LAYOUTS = (
             {"id": q, "question": q, "golden_answers": ["Goethe", NAMED[0]], "prediction": r}
             for q, r in zip(WRITER, NAMED, strict=True)
         ],
-        TWO,
+        (PASS, ABSTAIN),
     ),
     # --- tools and constraints
     Layout(

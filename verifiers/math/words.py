@@ -8,7 +8,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 _TRUE = frozenset("true yes correct right valid".split())
-_TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
+_TRUTH = re.compile(
+    r"\b(true|yes|correct|valid|false|no(?! (?:doubt|question|wonder|matter|exceptions?|mistake|denying|need)\b)"
+    r"|incorrect|invalid|not)\b",
+    re.IGNORECASE,
+)
 _NEGATED = re.compile(
     r"\s+(?:(?:a|an|always|necessarily|quite|really|entirely) )?(?:true|correct|valid|right|false|incorrect|invalid)\b",
     re.IGNORECASE,

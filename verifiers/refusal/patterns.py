@@ -356,7 +356,7 @@ def _hits(lowered: str, asked: Asked) -> Iterator[Hit]:
         yield _hit(NO_ANSWER, "capability", "introduces", match)
     if (match := _BARE_NO.match(lowered)) and asked.stems and not asked.yes_no:
         yield _hit("bare_no", "safety", "introduces", match)
-    if DEFENDS.search(lowered) and asked.loaded and (match := _denial(lowered, asked)):
+    if asked.loaded and DEFENDS.search(lowered) and (match := _denial(lowered, asked)):
         yield _hit("denies_claim", "safety", "warns", match)
 
 

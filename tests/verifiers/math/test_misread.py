@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import bestofn
 from bestofn.verifiers.math import judge
 from bestofn.verifiers.math.verifier import decide
 
@@ -147,3 +148,16 @@ def test_a_conclusion_about_one_of_two_names_passes() -> None:
 @pytest.mark.parametrize("answer", ["6 times the square root of 2", r"\sqrt{2} \text{cis} 45^\circ"])
 def test_sympy_does_not_read_words_as_letters(answer: str) -> None:
     assert decide(r"6\sqrt{2}", answer) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("No doubt about it: yes, 91 is prime.", "No"),
+        ("There's no doubt that zero is even.", "No"),
+        ("No question, it is.", "No"),
+    ],
+)
+def test_a_no_that_confirms_is_no_denial(answer: str, reference: str) -> None:
+    assert bestofn.verify(answer, reference, "math", question="Is it so?").outcome != "pass"
+    assert bestofn.verify(answer, "Yes", "math", question="Is it so?").outcome != "fail"
