@@ -11,6 +11,7 @@ _PUBLIC = re.compile(r"\bpublic\s+(?:(?:final|abstract|sealed)\s+)*(?:class|inte
 _TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
 _WITH_MAIN = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(")
 _PACKAGE = re.compile(r"^\s*package\s+[\w.]+\s*;", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*import\s[^;]+;", re.MULTILINE)
 _IMPORTS = "import java.util.*; import java.util.function.*; import java.util.stream.*; import java.math.*;"
 _START = rf"""
 public class BestofnStart {{
@@ -55,6 +56,7 @@ def sources(job: Job) -> dict[str, str]:
         return {_file_of(program): program, "BestofnStart.java": _start([run], 0)}
     files: dict[str, str] = {}
     runs = []
+    given = "\n".join([_IMPORTS, *_IMPORT.findall(program)])  # tests without imports rely on those of the program
     for number, case in enumerate(job["cases"]):
         if not _TYPE.search(case):
             case = f"class Tests{number} {{ static void main(String[] args) throws Throwable {{\n{case}\n}} }}"
@@ -63,10 +65,10 @@ def sources(job: Job) -> dict[str, str]:
         main = _main_class(tests)
         program = re.sub(rf"\b{main}\b", "ProgramMain", program)
         tests = re.sub(rf"\b{main}\b", name, tests)
-        imports = "" if "import java.util" in tests else _IMPORTS
+        imports = "" if "import java.util" in tests else _IMPORTS if _IMPORT.search(tests) else given
         files[f"{name}.java"] = f"{imports}\n{tests}"
         runs.append(f"{name}.main(args);")
-    program = program if re.search(r"^\s*import\s", program, re.MULTILINE) else f"{_IMPORTS}\n{program}"
+    program = program if _IMPORT.search(program) else f"{_IMPORTS}\n{program}"
     return {_file_of(program): program, **files, "BestofnStart.java": _start(runs, len(job["cases"]))}
 
 

@@ -77,6 +77,9 @@ def _as_functions(case: str, number: int) -> tuple[str, list[str]]:
     made = _TEST.sub(lambda found: f"pub fn {found['name']}()", case)
     prefix = f"{module['name']}::" if module else ""
     calls = [_call(prefix + test["name"], test["marks"]) for test in tests]
+    if _MAIN.search(made):
+        made = _MAIN.sub(f"fn tests_{number}()", made)
+        calls.append(f"BestofnTest::demand(tests_{number}());")
     return _MODULE.sub(lambda found: f"mod {found['name']}", made), calls
 
 

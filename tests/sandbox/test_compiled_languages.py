@@ -211,7 +211,7 @@ def test_a_pass_of_tests_in_the_process_of_the_program_is_not_forged(case: Any, 
         for name, program in case["honest"].items():
             found = await verdict(sandbox, tests, program)
             assert found.outcome == "pass", (name, found)
-        for name, program in case["forged"].items():
+        for name, program in case.get("forged", {}).items():
             found = await verdict(sandbox, tests, program)
             assert found.outcome in ("abstain", "fail"), (name, found)
 
