@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 
 import pytest
 
@@ -47,6 +48,8 @@ ASSERTIONS = (
 
 @pytest.mark.sandbox
 def test_every_altered_test_fails_and_every_original_passes() -> None:
+    known = [source for source in ASSERTIONS if "| bc" not in source or shutil.which("bc")]
+
     async def outcomes() -> dict[str, list[bool]]:
         async with LocalSandbox(workers=1) as sandbox:
 
@@ -55,12 +58,12 @@ def test_every_altered_test_fails_and_every_original_passes() -> None:
                 return execution.status == "ok" and [one["passed"] for one in execution.returns] == [True]
 
             found = {}
-            for source in ASSERTIONS:
+            for source in known:
                 tests = BashTests((source,), frozenset({"add", "is_even", "upper", "fill"}))
                 variants = [tests.altered(one, random.Random(0)) for one in tests.assertions]
                 found[source] = [await passes(*each) for each in (tests.watched, *filter(None, variants))]
             return found
 
     assert {source: [said[0], len(said) > 1, any(said[1:])] for source, said in asyncio.run(outcomes()).items()} == {
-        source: [True, True, False] for source in ASSERTIONS
+        source: [True, True, False] for source in known
     }
