@@ -65,9 +65,15 @@ def compose(
     """Return the resolved configuration of a command as plain dicts.
 
     ``overrides`` are command-line words. ``config_dirs`` are the user's folders with GROUP/NAME.yaml files. Raises
-    ``ConfigError`` if the configuration is not valid.
+    ``ConfigError`` if the configuration is not valid, or if a file decides what only the user may (``permissions``).
     """
-    return resolved(composed(overrides, config_name, config_dirs))
+    from bestofn.builders.config.permissions import refuse_demands_of_files
+
+    tree = composed(overrides, config_name, config_dirs)
+    config = resolved(tree)
+    if config_dirs:
+        refuse_demands_of_files(tree, overrides)
+    return config
 
 
 def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: Sequence[str] = ()) -> DictConfig:
