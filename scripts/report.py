@@ -99,9 +99,10 @@ def write_comparison(before: Path, after: Path, page: Path, *, browse: int = BRO
     from bestofn.builders.tables.shards import nested, parts_of
     from bestofn.scripts.compare import compared
 
-    first_rows, second_rows = (searched(nested(parts_of(run), columns=COLUMNS), allowed) for run in (before, after))
+    first_rows, second_rows = (nested(parts_of(run), columns=COLUMNS) for run in (before, after))
     comparison = compared(before, after)
-    rows = itertools.islice(joined(first_rows, second_rows), 0, None, _step(comparison.shared, browse))
+    shown = itertools.islice(joined(first_rows, second_rows), 0, None, _step(comparison.shared, browse))
+    rows = ((one, other) for one, other in (searched(pair, allowed) for pair in shown))
     first, second = distinct_names(before, after)
     sides = Side(first, figures_of_run(before)), Side(second, figures_of_run(after))
     write_text(page, page_of(*sides, comparison, rows))

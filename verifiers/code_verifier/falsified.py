@@ -106,7 +106,7 @@ async def judge_falsified(sandbox: Sandbox, program: Program, tests: CodeTests, 
     try:
         read = _READERS[program.language](driven.tests, _defined(program))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return Tally(0, total, "broken tests", problem=f"the test source is not valid Python: {error}")
+        return Tally(0, total, "broken tests", problem=f"the test source is not valid {program.language}: {error}")
     problem = read.problem(driven.source, driven.entry_point)
     if problem:
         return Tally(0, total, "broken tests", problem=problem)
