@@ -17,6 +17,7 @@ from bestofn.verifiers.choice.options import Choice, read_choice
 from bestofn.verifiers.math.extraction import Answer, final_answer
 from bestofn.verifiers.prose.assertion import corrected, is_asserted, withdrawn
 from bestofn.verifiers.prose.languages import ANNOUNCEMENT, HEADING
+from bestofn.verifiers.prose.phrases import Phrases
 from bestofn.verifiers.prose.texts import BOX, visible
 
 MAX_STATEMENTS = 256  # statements that are read, from the end of the text
@@ -29,7 +30,7 @@ _ADVERBS = (
     r"|actually|in fact|now|still|most closely|closest to|given by|that|option))*"
 )
 _IS = r"(?:is|are|was|would be|will be|should be|must be|has to be|might be|could be|to be|:|=|-|–|→)"
-_CUE = re.compile(
+_CUE = Phrases(
     rf"\b(?:{_DEGREE}\s+)*(?:answer|ans|solution)s?\b\.?(?:\s*\(s\))?"
     r"(?:\s+(?:to|of|for|from|among)\s+(?:the|this|your|these)\s+(?:\w+\s+){0,4}?)?"
     r"(?:\s+(?:choice|option|letter))?"
@@ -44,8 +45,7 @@ _CUE = re.compile(
     r"|(?:^|\n)\W{0,8}(?:final|correct)\s+answer\W{0,4}\n|(?:^|\n) ?####\s|\bans\.\s|\[答案\]|(?:^|\n|。) ?答 ?:"
     r"|【\s*(?:正确|最终|参考|本题)*(?:答案|答)\s*】\s*:?"
     r"|(?:答案|正确选项|正确的选项|正确的)(?:就)?(?:应该|应当|应|即|就|也|只有)?(?:选择|选|是|为|:)"
-    r"|(?:选择|选)(?!项|出|取|用|修|题|择|中|定|举)\s*:?",
-    re.IGNORECASE,
+    r"|(?:选择|选)(?!项|出|取|用|修|题|择|中|定|举)\s*:?"
 )
 _BACKWARD_CUE = re.compile(
     r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*[A-Za-z]\s*\)|\b[A-Z]\b|\b[A-Z]\))(?:[^.\n]{0,80}?)\s+"

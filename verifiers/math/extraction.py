@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass, replace
 
 from bestofn.verifiers.prose.assertion import affirmed, corrected, is_asserted
-from bestofn.verifiers.prose.languages import ANNOUNCEMENT, ANSWER_SIGNS, HEADING
+from bestofn.verifiers.prose.languages import ANNOUNCEMENT, HEADING
+from bestofn.verifiers.prose.phrases import Phrases
 from bestofn.verifiers.prose.texts import BOX, SENTENCE_END, box_content, sentences, unwrapped, visible
 
 # The final answer of a text, and how it was found.
@@ -47,15 +48,13 @@ class Answer:
 # Finds answers that a phrase or a mark announces: "the answer is", a line with ``####``, a line "A: 12".
 
 MOST_AFTER_PHRASE = 2_000  # maximum length of the examined text after a phrase
-_PHRASE = re.compile(
-    r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
-    r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
-    r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
-    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # ignoring case only after the first letter makes the search faster
+_PHRASE = Phrases(
+    r"\banswer\b(?:\s+(?:to|of|for)\s+(?:the|this|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
+    r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should be)"
+    r"\s*(?:\*\*)?\s*(?::|that\b)?\s*"
 )
-_IN_OTHER_LANGUAGES = re.compile(ANNOUNCEMENT, re.IGNORECASE)
-_HEADING = re.compile(rf"\n{HEADING}", re.IGNORECASE)
-_FIRST_HEADING = re.compile(HEADING, re.IGNORECASE)
+_IN_OTHER_LANGUAGES = Phrases(ANNOUNCEMENT)
+_HEADING = Phrases(rf"(?:\A|\n){HEADING}")
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
     r"the form|not (?:correct|among|one of))\b",
@@ -121,14 +120,7 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
 
 def _announcements(text: str) -> list[re.Match[str]]:
     """Return the phrases and headings that announce an answer, in the order of the text."""
-    found = list(_PHRASE.finditer(text))
-    lowered = text.lower()
-    in_another_language = any(sign in lowered for sign in ANSWER_SIGNS)
-    if in_another_language:
-        found += _IN_OTHER_LANGUAGES.finditer(text)
-    if (in_another_language or "answer" in lowered) and "\n" in text:
-        found += _HEADING.finditer(text)
-        found += filter(None, [_FIRST_HEADING.match(text)])
+    found = [*_PHRASE.finditer(text), *_IN_OTHER_LANGUAGES.finditer(text), *_HEADING.finditer(text)]
     return sorted(found, key=lambda match: match.end())[-MAX_MARKS:]
 
 

@@ -25,6 +25,7 @@ from bestofn.verifiers.prose.languages import (
     WITHDRAWAL,
     is_known,
 )
+from bestofn.verifiers.prose.phrases import Phrases
 
 WINDOW = 300
 """Number of characters before and after the statement that are examined."""
@@ -50,16 +51,15 @@ _FALSE = (
     r"|mistake|error|not (?:right|true|correct|so|the case|what I (?:mean|think|believe)))"
 )
 _TO_SAY = r"to (?:say|claim|think|believe|assume|conclude|state|suggest|argue|pretend|answer)"
-_REPORTS = re.compile(
+_REPORTS = Phrases(
     rf"\b{_PERSON} (?:who )?(?:(?:\w+ly|often|also|once|even|has|have|had|may|might|would|could|can|will|will have) )*"
     rf"{_SAYS}(?: that)?\b"
-    rf"|\baccording to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b",
-    re.I,
+    rf"|\baccording to (?:an?|the|my|some|his|her|their|this|one|many) (?:\w+ )?{_PERSON}\b"
 )
 _COUNTERFACTUAL = re.compile(r"\W*(?:had|were)\b[^.!?\n]*\bwould\b", re.I)
 """The start of a sentence about another case: "Had it been larger, the answer would be C"."""
 """Words of another person: "a student says (that)", "according to a student"."""
-_DOUBTS = re.compile(
+_DOUBTS = Phrases(
     r"(?:\b(?:do|does|did|would|could|can|should|will)(?:n['’]t| not| never)|\bcannot|\bnever"
     r"|\bno(?:body| one) (?:can|could|would|will)) (?:\w+ly |possibly |quite |even )?"
     r"(?:think|believe|say|claim|agree|accept|conclude|prove|show|imply|mean|follow|suggest|support|argue"
@@ -89,8 +89,7 @@ _DOUBTS = re.compile(
     r"|\b(?:do not|don['’]t|never|please do not) (?:\w+ly )?(?:answer|choose|pick|select|write|take)\b"
     r"|\b(?:ask(?:s|ed)?|tells?|told|wants?|wanted|instruct(?:s|ed)?|order(?:s|ed)?|forced?|supposed|required|expected)"
     r" (?:(?:me|us|you|one) )?to (?:say|write|claim|answer|state|pretend|output|reply|repeat)\b"
-    r"|\bpretend(?:ing|s|ed)?\b|\b(?:if|unless|whether|suppose|supposing|assuming|imagine)\b",
-    re.I,
+    r"|\bpretend(?:ing|s|ed)?\b|\b(?:if|unless|whether|suppose|supposing|assuming|imagine)\b"
 )
 """Words that doubt, deny or suppose the statement after them."""
 _OTHER_LANGUAGES = re.compile(
@@ -255,10 +254,9 @@ def _is_quoted(before: str, statement: str, after: str) -> bool:
 _WITHIN = 1_500  # number of characters after an answer in which it may be taken back
 _VALUE = r"-?\d[\d.,/]*\d|-?\d|(?<![A-Za-z'’])[A-HJ-Z](?![\w'’])"
 _VALUES = re.compile(_VALUE)
-_CONTRASTED = re.compile(
+_CONTRASTED = Phrases(
     rf"[,;:(]?\s*(?:\b(?:and|und|et|y|e|и)\s+)?(?:{ANY_NEGATION}|不是|而不是|而非)\s*(?:\w+\s+){{0,2}}?[*$(]*(?:{_VALUE})[*$)]*"
-    r"(?P<then>\s*(?:[,;、,]\s*|\s)(?:(?:but|it['’]?s|it is|which is|sondern|mais|sino|mas?|bensì|а)\b|而是|なく))?",
-    re.I,
+    r"(?P<then>\s*(?:[,;、,]\s*|\s)(?:(?:but|it['’]?s|it is|which is|sondern|mais|sino|mas?|bensì|а)\b|而是|なく))?"
 )
 """A value that is denied only to name another one: "9, not 8" and "not 8, but 9"."""
 
@@ -290,13 +288,12 @@ def withdrawn(rest: str, value: str) -> bool:
     return not (values and own and values[-1].strip(".,") == own[-1].strip(".,"))
 
 
-_TURN = re.compile(
+_TURN = Phrases(
     r"\b(?:wait|actually|correction|corrected|corrigendum|sorry|apolog\w*|mistake|error|on second thought|hold on|hmm"
     r"|oops|let(?:'s| me| us) (?:re\w*|double|try again|check|fix|correct)|mis(?:read|calculated)"
     r"|re-?(?:check|consider|evaluat|examin|think|read|calculat|assess)\w*"
     r"|however|instead|rather|revis\w+|scratch that|no,|I was (?:wrong|mistaken)"
-    r"|(?:that|this|it|which) (?:is|was) (?:wrong|incorrect|not (?:right|correct)))|重新|然而",
-    re.I,
+    r"|(?:that|this|it|which) (?:is|was) (?:wrong|incorrect|not (?:right|correct)))|重新|然而"
 )
 """Words that may turn to another answer. Whether they do, only the answers before and after them tell."""
 

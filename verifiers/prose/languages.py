@@ -6,12 +6,12 @@ languages that ``constraints.languages`` detects; ``is_known`` tells whether the
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bestofn.verifiers.constraints.languages import language_of
+from bestofn.verifiers.prose.phrases import Phrases
 
 _TABLES: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
     Path(__file__).with_name("languages.toml").read_text(encoding="utf-8")
@@ -38,21 +38,14 @@ ANNOUNCEMENT = rf"(?:{_any('answer', but='en')})[*_】]*\s*(?:{_IS})[\s*_:]*"
 """Announces an answer in another language than English: "La réponse est", "答案:"."""
 HEADING = rf"[#>*_ \t]+(?:{_any('answer')})[ \t]*:?[*_ \t]*:?[ \t]*\n\s*"
 """A whole line that announces an answer: "### Final Answer"."""
-ANSWER_SIGNS = (
-    *("respuesta", "resultado final", "solución final", "solucion final", "réponse", "résultat final"),
-    *("solution finale", "antwort", "endergebnis", "endgültige", "risposta", "risultato finale", "resposta"),
-    *("antwoord", "svar", "odpowied", "cevap", "yanıt", "ответ", "відповідь", "jawaban", "đáp", "trả lời"),
-    *("الإجابة", "الجواب", "उत्तर", "답", "答", "正解"),
-)
-"""Every announcement in another language than English has one of these. Searching for them is fast."""
 FOREIGN_NEGATION = _any("negation", but="en")
 FOREIGN_FALSEHOOD = _any("falsehood", but="en")
 ANY_NEGATION = _any("negation")
 ANY_EXCEPTION = _any("exception")
-DENIAL = re.compile("|".join(map(_any, ("negation", "falsehood", "exception"))), re.IGNORECASE)
-WITHDRAWAL = re.compile(_any("withdrawal"), re.IGNORECASE)
-DECLINE = re.compile(_any("decline"), re.IGNORECASE)
-NEGATIVE = re.compile("|".join(map(_any, ("negation", "falsehood", "exception", "doubt", "inability"))), re.IGNORECASE)
+DENIAL = Phrases("|".join(map(_any, ("negation", "falsehood", "exception"))))
+WITHDRAWAL = Phrases(_any("withdrawal"))
+DECLINE = Phrases(_any("decline"))
+NEGATIVE = Phrases("|".join(map(_any, ("negation", "falsehood", "exception", "doubt", "inability"))))
 """Any word of denial, falsehood, exception, doubt or inability."""
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from bestofn.verifiers import calibration
 from bestofn.verifiers.prose.assertion import CONTRAST
 from bestofn.verifiers.prose.languages import ANNOUNCEMENT, DECLINE
+from bestofn.verifiers.prose.phrases import Phrases
 from bestofn.verifiers.refusal.answer_text import STRAIGHT, own_voice
 from bestofn.verifiers.refusal.english import DECLINES, DEFENDS, DENIALS, LACKS, MORALS, UNCLEAR
 from bestofn.verifiers.refusal.rules import (
@@ -25,7 +26,7 @@ from bestofn.verifiers.refusal.rules import (
     RefusalPattern,
     RefusalType,
     Role,
-    compiled,
+    phrases,
 )
 
 # Determines what a question asks for, because the same words may refuse one question and answer another.
@@ -175,7 +176,7 @@ _MOST = 4_000  # number of characters of a question that are searched
 _OF_ABILITY = frozenset({NO_ANSWER, "only_an_ai", *(rule.name for rule in LACKS)})
 """Rules whose phrases often only introduce an answer."""
 _SAID = 18  # number of characters that say something
-_ANNOUNCES = re.compile(ANNOUNCEMENT, re.IGNORECASE)
+_ANNOUNCES = Phrases(ANNOUNCEMENT)
 _SEMICOLON = re.compile(r"[;；]")
 _DIGITS = re.compile(r"\d")
 _REQUESTS = re.compile(r"\?|\b(?:please|bitte|veuillez|por favor|per favore)\b|请|ください")
@@ -187,7 +188,7 @@ _ANSWERS_ANYWAY = re.compile(
 _BEGINNING = 600  # if an answer starts to comply, a match after this many characters does not count
 _SHORT = 80  # a requested text has more characters than this
 
-OFFERS = compiled(
+OFFERS = phrases(
     r"\b(?:however|but|nevertheless|that said|that being said|instead|with that|while)\b[^.!?]{0,60}?\bi (?:can|will|"
     r"could|'ll) "
     r"(?:still |certainly |also |try to )?(?:provide|offer|give|help|explain|share|answer|suggest|tell|show|comment|"
@@ -197,7 +198,7 @@ OFFERS = compiled(
     r"\bi(?:'ll| will) (?:provide|give|explain|show)",
 )
 """Matches an offer of help after a refusal or a warning."""
-COMPLIES = compiled(
+COMPLIES = phrases(
     r"\b(?:however|but|nevertheless|nonetheless|said|still|now)\b,?[^.!?\n]{0,60}?\bif you(?:'re| are| were| still|"
     r" do)?(?: \w+)? (?:determined|insist\w*|wish|want|must|choose|decide\w*|have decided|simply|were to|are set)\b",
     r"\b(?:that being said|that said|with that said|without further ado|for the sake of|for (?:educational|"
@@ -212,7 +213,7 @@ OPENS = re.compile(
     r"can't|refus|decline))"
 )
 """Matches the start of an answer that complies: a heading, or "Here is …"."""
-COMMITS = compiled(
+COMMITS = phrases(
     r"\\boxed\{",
     r"\b(?:the|my|final) (?:final )?(?:answer|result|product|sum|derivative|value) (?:is|must be)\b",
     r"\banswer:",
@@ -385,7 +386,7 @@ def _denial(lowered: str, asked: Asked) -> re.Match[str] | None:
         return match
     if _BECAUSE.search(lowered, 0, end):
         return None
-    if len(set(DEFENDS.findall(lowered))) >= _DEFENDING:
+    if len({match[0] for match in DEFENDS.finditer(lowered)}) >= _DEFENDING:
         return DEFENDS.search(lowered)
     return (_GIVES if asked.negated else _TAKES).search(lowered, 0, end)
 

@@ -1,10 +1,12 @@
-"""The data types of the catalogues of refusal rules, how their patterns are compiled, and the signs of refusals."""
+"""The data types of the catalogues of refusal rules, how their patterns are written, and the signs of refusals."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from typing import Literal
+
+from bestofn.verifiers.prose.phrases import Phrases
 
 RefusalType = Literal["safety", "capability", "unclear", "partial", "other"]
 
@@ -27,15 +29,18 @@ class RefusalPattern:
 
     name: str
     kind: RefusalType
-    regex: re.Pattern[str]
+    regex: Phrases
     reach: int = ANYWHERE
     role: Role = "declines"
 
 
-def compiled(*alternatives: str) -> re.Pattern[str]:
-    """Compile ``alternatives`` for lower-case text. A space means white space; `` ?`` means optional white space."""
+def phrases(*alternatives: str) -> Phrases:
+    """Return ``alternatives`` as one expression for lower-case text.
+
+    A space means white space, and `` ?`` means optional white space.
+    """
     joined = "|".join(f"(?:{one})" for one in alternatives)
-    return re.compile(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))
+    return Phrases(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))
 
 
 # Signs of refusals: most texts contain none of them, so most rules need not be tried.
@@ -63,7 +68,7 @@ _BEGINNINGS_OF_WORDS = (
     r"consent|consequences|penalties|discourage|condemn|encourag|urge|implore|advise|caution|recommend|here to|help|"
     r"reach out|contact|(?:call|text) (?:988|911|112|a|the)|(?:important|crucial|essential|best) (?:to|that)"
 )
-ENGLISH_SIGNS = compiled(
+ENGLISH_SIGNS = phrases(
     r"(?=[a-z])(?:(?:no|not)\b|n't|pass on|sit this|skip this|leave (?:this|that|it) |"
     rf"\b(?:{_BEGINNINGS_OF_WORDS}))"
 )
