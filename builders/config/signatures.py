@@ -15,7 +15,7 @@ from bestofn.builders.choices import Constructor
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.redaction.secrets import redacted
 
-WRONG_VALUES = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "literal_error")
+WRONG_VALUES = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "literal_error", "finite_number")
 """pydantic's errors for values of the right type."""
 NOUNS: Mapping[object, str] = {
     bool: "true or false",
@@ -40,7 +40,8 @@ def checked(value: Any, hint: Any, where: str, *, strict: bool = False) -> Any:
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 
     try:
-        adapter = TypeAdapter(hint, config=None if dataclass_of(hint) else ConfigDict(arbitrary_types_allowed=True))
+        config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
+        adapter = TypeAdapter(hint, config=None if dataclass_of(hint) else config)
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError):
         return value
     try:

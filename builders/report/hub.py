@@ -12,7 +12,7 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,7 +30,6 @@ from bestofn.builders.report.secret_search import OWN, Allowed, is_allowed, leak
 from bestofn.builders.run import manifest
 from bestofn.builders.tables.checksums import check_tables
 from bestofn.builders.tables.parquet_files import rows_in, table_files
-from bestofn.builders.tables.plain_messages import write_plain
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -142,7 +141,6 @@ class Hub:
     language: Sequence[str] = ()  # ISO 639 codes; if empty, they are determined from the prompts
     name: str = ""  # title of the card; if empty, the name in ``repo`` is used
     push: bool = False
-    plain: bool = False  # conversations of plain types, for pandas and older versions of datasets
     pairings: Sequence[str] = ()  # further choices of the group pairs; each is a config ``dpo_NAME``
 
     def __post_init__(self) -> None:
@@ -193,7 +191,9 @@ def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     with tempfile.TemporaryDirectory(dir=run) as temporary:
         for name, tables in write_pairings(run, Path(temporary), described, hub.pairings).items():
             files |= {f"{MORE_PAIRS}{name}/{table.name}": table for table in tables if rows_in([table])}
-        _place(files, folder, plain=hub.plain)
+        for path, source in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            _link_or_copy(source, folder / path)
     files = {path: folder / path for path in files}
     described = cast("dict[str, Any]", redacted(described))
     manifest.write(folder, described)
@@ -319,24 +319,6 @@ def _synchronize(api: HfApi, repo: str, folder: Path) -> None:
 def _is_owned(path: str) -> bool:
     folder = path.split("/")[0]
     return folder in OWNED_FOLDERS or folder.startswith(MORE_PAIRS)
-
-
-def _place(files: Mapping[str, Path], folder: Path, *, plain: bool) -> None:
-    """Link or copy ``files`` to their paths below ``folder``.
-
-    With ``plain``, the conversations of the training tables are converted to plain Arrow types.
-    """
-    views: dict[str, list[str]] = {}
-    for path in files:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        views.setdefault(path.split("/")[0], []).append(path)
-    for view, paths in views.items():
-        if plain:
-            table = "dpo" if view.startswith(MORE_PAIRS) else view
-            write_plain(table, [files[path] for path in paths], [folder / path for path in paths])
-        else:
-            for path in paths:
-                _link_or_copy(files[path], folder / path)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

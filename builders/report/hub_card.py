@@ -25,7 +25,7 @@ from bestofn.builders.formats.terminal_text import escaped
 from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.report.headline import rates_by_split
 from bestofn.builders.report.number_format import MISSING, at_k, audit_rows, dollars, interval, percent, rate
-from bestofn.builders.tables.parquet_files import file_side, opened, rows_in
+from bestofn.builders.tables.parquet_files import file_side, json_messages, opened, rows_in
 from bestofn.builders.tables.schema_page import column_lines
 
 VIEWS = {  # view -> description of one row
@@ -38,7 +38,6 @@ VIEWS = {  # view -> description of one row
     "grpo": "one prompt with its reference (`GRPOTrainer`)",
     "candidates": "one answer with its verdict, reward, cost and time",
 }
-JSON_SINCE = "4.7.0"  # first version of ``datasets`` that reads the type Json
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 MORE_PAIRS = "dpo_"  # prefix of the configs of ``hub.pairings``
@@ -177,7 +176,7 @@ def _contents(views: Views) -> dict[str, object]:
         "first_view": next(iter(views)),
         "first_split": next(iter(next(iter(views.values())))),
         "has_answers": "candidates" in views,
-        "datasets_version": _datasets_version(views),
+        "with_json": _with_json(views),
         "example": example_pair(views.get("dpo", {}).get("train", [])),
     }
 
@@ -196,12 +195,10 @@ def _first_file(sides: Mapping[str, Sequence[Path]]) -> Path:
     return next(iter(sides.values()))[0]
 
 
-def _datasets_version(views: Views) -> str:
-    """Return the first version of ``datasets`` that reads all tables; "" if the tables have only types of Arrow."""
-    types = "".join(
-        str((pq.read_schema(_first_file(sides)).metadata or {}).get(b"huggingface")) for sides in views.values()
-    )
-    return JSON_SINCE if '"Json"' in types else ""
+def _with_json(views: Views) -> list[str]:
+    """Return the columns whose messages are JSON, as CONFIG.COLUMN."""
+    schemas = {view: pq.read_schema(_first_file(sides)) for view, sides in views.items()}
+    return [f"{view}.{name}" for view, schema in schemas.items() for name in json_messages(schema)]
 
 
 def _citation(texts: CardTexts, described: Row) -> str:

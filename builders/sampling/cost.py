@@ -267,6 +267,7 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
     for model, price in models.items():
         try:
             table[str(model)] = replace(Price(**price), **origin)
+            _check_amounts(f"{where}: the price of {model!r}", price)
         except TypeError as error:
             raise ConfigError(
                 f"{where}: the price of {model!r} is {price!r}; expected a mapping. Its keys are input, output, "
@@ -274,6 +275,15 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
                 f"of the normal price). Error: {error}."
             ) from error
     return table
+
+
+def _check_amounts(where: str, price: JsonObject) -> None:
+    """Raise ``ConfigError`` if an amount of ``price`` is no number, or is negative or infinite."""
+    for key, value in price.items():
+        is_amount = isinstance(value, int | float) and not isinstance(value, bool)
+        is_unset = value is None and key in ("cached", "cache_write")
+        if key not in ("date", "source") and not is_unset and not (is_amount and 0 <= value < math.inf):
+            raise ConfigError(f"{where} has {key}={value!r}; expected a number of at least 0, without inf and nan.")
 
 
 def _is_dated(model: str, name: str) -> bool:

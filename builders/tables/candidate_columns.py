@@ -324,7 +324,7 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
         lambda one: not one.answer and not one.has_calls,
     ),
     _column(
-        "qualitycompleteness_score",
+        "quality_completeness_score",
         "float",
         "0 for no answer, 0.5 for one that was cut off or filtered, 1 for a complete one",
         completeness,

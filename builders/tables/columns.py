@@ -6,7 +6,7 @@ documentation (``tables.schema_page``) are generated from this list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -74,8 +74,17 @@ class PublishedTable(Generic[RecordT]):
             yield {column.name: column.value(record) for column in self.columns}
 
 
-def features_of(columns: Iterable[Column[Any]]) -> Features:
-    """Return the types of a table whose columns are ``columns``."""
+def is_plain(message: Mapping[str, object]) -> bool:
+    """Return whether ``message`` has a role and a text and nothing else, such as tool calls or reasoning."""
+    return message.keys() == {"role", "content"} and isinstance(message["content"], str)
+
+
+def features_of(columns: Iterable[Column[Any]], as_json: Collection[str] = ()) -> Features:
+    """Return the types of a table whose columns are ``columns``.
+
+    A message is a struct of role and text, which every library reads. In the conversations ``as_json`` it is JSON,
+    because Arrow has no type for tool arguments of any shape.
+    """
     text, flag, number = Value("string"), Value("bool"), Value("float64")
     kinds: dict[Kind, Any] = {
         "string": text,
@@ -83,9 +92,9 @@ def features_of(columns: Iterable[Column[Any]]) -> Features:
         "int": Value("int64"),
         "float": number,
         "bool": flag,
-        "conversation": List(Json()),
+        "conversation": List({"role": text, "content": text}),
         "strings": List(text),
         "bools": List(flag),
         "floats": List(number),
     }
-    return Features({column.name: kinds[column.kind] for column in columns})
+    return Features({one.name: List(Json()) if one.name in as_json else kinds[one.kind] for one in columns})

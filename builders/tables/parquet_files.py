@@ -6,7 +6,8 @@ A *side* of a table (``train``, ``test`` or ``data``) is one file such as ``trai
 published tables.
 
 When the library datasets (5.2) writes a file, the schema contains no metadata except the entry ``huggingface``. So
-bestofn writes the files itself. It keeps this entry, from which ``load_dataset`` restores all features.
+bestofn writes the files itself. It keeps this entry only for columns of the type ``Json``: older versions of datasets
+cannot read it, and for all other types ``load_dataset`` needs no such entry.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ def file_side(file: Path) -> str:
     """Return the side of a file: ``train`` for ``train.parquet`` and for ``train-00000-of-00003.parquet``."""
     match = _NAME.fullmatch(file.name)
     return match["side"] if match else file.stem
+
+
+def json_messages(schema: pa.Schema) -> list[str]:
+    """Return the columns of a published table whose messages are JSON, because some have tool calls or reasoning."""
+    lists = [field for field in schema if pa.types.is_list(field.type)]
+    return [field.name for field in lists if isinstance(field.type.value_type, pa.JsonType)]
 
 
 def rows_in(files: Iterable[Path]) -> int:
@@ -99,7 +106,7 @@ class Writer:
         self.path, self.features, self.file_bytes = path, features, file_bytes
         self.metadata = metadata
         self.count = self.buffered_bytes = 0
-        self._schema = features.arrow_schema
+        self._schema = features.arrow_schema if "Json(" in str(features) else features.arrow_schema.remove_metadata()
         self._temporary: list[Path] = []  # the files written so far
         self._writer: pq.ParquetWriter | None = None  # the writer of the last file
         self._full: list[pq.ParquetWriter] = []  # the writers of the other files, which have no metadata yet

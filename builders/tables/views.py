@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from datasets import Features
@@ -34,9 +34,9 @@ VIEWS: Mapping[str, PublishedTable[Any]] = {
 }
 
 
-def view_features(name: str) -> Features:
-    """Return the types of the columns of the published table ``name``."""
-    return features_of(VIEWS[name].columns)
+def view_features(name: str, as_json: Collection[str] = ()) -> Features:
+    """Return the types of the columns of the published table ``name``. In ``as_json``, messages are JSON."""
+    return features_of(VIEWS[name].columns, as_json)
 
 
 def view_rows(name: str, row: Row, settings: TableSettings | None = None) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.arrow_rows import columns_to_table
 from bestofn.builders.tables.candidate_columns import with_reward_columns
-from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of
+from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of, is_plain
 from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
 from bestofn.builders.tables.views import VIEWS
@@ -47,9 +47,14 @@ def write_views(
     ``parquet_files.FILE_BYTES`` is several files. The table ``reward_model`` has the column ``margin`` only if every
     pair has a margin, because ``RewardTrainer`` adds this column to its loss.
     """
-    has_margins, score_parts = shards.every_pair_has_margin(parts), shards.score_parts(parts)
+    settings = settings or TableSettings()
+    tables = {name: VIEWS[name] for name in names}
+    if "candidates" in tables:
+        tables["candidates"] = with_reward_columns(shards.score_parts(parts))
+    if "reward_model" in tables and not shards.every_pair_has_margin(parts):
+        tables["reward_model"] = _without_margin(tables["reward_model"])
     metadata = schema_metadata({**run, **shards.totals(parts)})
-    with ViewWriter(out, settings or TableSettings(), score_parts, has_margins=has_margins, names=names) as views:
+    with ViewWriter(out, settings, tables, _with_json(parts, tables, settings)) as views:
         views.metadata = metadata
         views.add_parts(parts)
     return views.row_counts()
@@ -58,34 +63,24 @@ def write_views(
 class ViewWriter:
     """A context manager that writes the published tables to the folder ``out``, as nested rows are added.
 
-    ``score_parts`` are the names of the numeric parts of the scores, and ``has_margins`` says whether every pair has a
-    margin. ``metadata`` must be set
+    ``as_json`` has the conversations of each table whose messages are JSON (``features_of``). ``metadata`` must be set
     before the block ends. If the block raises an error, no file remains.
     """
 
     def __init__(
-        self,
-        out: Path,
-        settings: TableSettings,
-        score_parts: Sequence[str],
-        *,
-        has_margins: bool,
-        names: Iterable[str] = tuple(VIEWS),
+        self, out: Path, settings: TableSettings, tables: Tables, as_json: Mapping[str, Collection[str]]
     ) -> None:
         self.metadata: Mapping[str, str] | None = None
         self._settings = settings
         self._read = 0  # bytes that were read since the records were converted
-        names = tuple(names)
-        tables = {name: VIEWS[name] for name in names}
-        if "candidates" in tables:
-            tables["candidates"] = with_reward_columns(score_parts)
-        if "reward_model" in tables and not has_margins:
-            tables["reward_model"] = _without_margin(tables["reward_model"])
-        _delete_temporary_files(out, names)
-        self._tables: Tables = tables
+        _delete_temporary_files(out, tables)
+        self._tables = tables
         self._writers: Writers = {
             (name, side): Writer(
-                out / name / f"{side}.parquet", features_of(table.columns), None, parquet_files.FILE_BYTES
+                out / name / f"{side}.parquet",
+                features_of(table.columns, as_json[name]),
+                None,
+                parquet_files.FILE_BYTES,
             )
             for name, table in tables.items()
             for side in table.sides
@@ -160,6 +155,40 @@ class ViewWriter:
         Call it after the ``with`` block.
         """
         return _delete_empty_files(self._writers)
+
+
+def _with_json(parts: Sequence[Path], tables: Tables, settings: TableSettings) -> dict[str, set[str]]:
+    """Return, by table, the conversations with a message that has more than a role and a text.
+
+    All files of a table have the same types, so this is known before the first of them is written.
+    """
+    found: dict[str, set[str]] = {name: set() for name in tables}
+    for part in parts:
+        messages = shards.nested([part], columns={"messages": (), "candidates": ("messages", "reasoning")})
+        special = [not _has_only_texts(row, settings) for row in messages]
+        for row, is_special in zip(shards.nested([part]) if any(special) else (), special, strict=False):
+            if is_special:
+                query = QueryRow(row, settings.system, reasoning=settings.reasoning)
+                for name, table in tables.items():
+                    found[name] |= _json_columns(table, list(table.records(query, settings)))
+    return found
+
+
+def _has_only_texts(row: Row, settings: TableSettings) -> bool:
+    """Return whether no conversation that is made of the nested ``row`` has more than roles and texts."""
+    candidates = row["candidates"]
+    if settings.reasoning and any(candidate["reasoning"] for candidate in candidates):
+        return False
+    return all(is_plain(one) for messages in (row, *candidates) for one in messages["messages"] or ())
+
+
+def _json_columns(table: PublishedTable[Any], records: Sequence[Any]) -> set[str]:
+    return {
+        column.name
+        for column in table.columns
+        if column.kind == "conversation"
+        and not all(is_plain(message) for one in records for message in cast("list[JsonObject]", column.value(one)))
+    }
 
 
 def _without_margin(table: PublishedTable[Any]) -> PublishedTable[Any]:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.checksums import check_tables
-from bestofn.builders.tables.parquet_files import rows_in, table_files
+from bestofn.builders.tables.parquet_files import json_messages, rows_in, table_files
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -46,7 +46,7 @@ def load_rows(
 
     for run in runs:
         check_tables(run, view)
-    files = [str(file) for run in runs for file in table_files(run / view, *parts) if rows_in([file])]
+    files = training_files(runs, view, *parts)
     rows: Any = None
     known: list[str] = []
     if files:
@@ -63,6 +63,15 @@ def load_rows(
     if not rows:
         raise ConfigError(_no_rows(runs, view, parts, method, with_tools, known))
     return Rows(rows, with_tools)
+
+
+def training_files(runs: Sequence[Path], view: str, *parts: str) -> list[str]:
+    """Return the files with the rows of the table ``view``.
+
+    Files with messages of the type ``Json`` come first, because ``load_dataset`` gives all rows the types of the first.
+    """
+    files = [file for run in runs for file in table_files(run / view, *parts) if rows_in([file])]
+    return sorted(map(str, files), key=lambda file: not json_messages(pq.read_schema(file)))
 
 
 def _columns(files: Sequence[str], *, margin: bool) -> list[str]:

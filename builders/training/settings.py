@@ -14,7 +14,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.pocket.policy import POCKET, model_path
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.views import view_features
-from bestofn.builders.training.data import Rows, load_rows
+from bestofn.builders.training.data import Rows, load_rows, training_files
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 Method = Literal["dpo", "reward", "sft", "kto", "grpo"]
@@ -204,10 +204,9 @@ def write_yaml(settings: TrainingSettings, arguments: JsonObject) -> Path:
 
 def _yaml_data(settings: TrainingSettings) -> JsonObject:
     """Return the settings that name the datasets in TRL's YAML file."""
-    folders = [str(run / settings.view) for run in settings.runs]
+    if len(settings.runs) == 1 and (settings.method != "reward" or settings.margin):
+        return {"dataset_name": str(settings.runs[0] / settings.view)}
+    files = {"path": "parquet", "data_files": training_files(settings.runs, settings.view, "train")}
     if settings.method == "reward" and not settings.margin:  # TRL uses the column "margin" in the loss if it exists
-        columns = [name for name in view_features(settings.view) if name != "margin"]
-        return {"datasets": [{"path": folder, "columns": columns} for folder in folders]}
-    if len(folders) == 1:
-        return {"dataset_name": folders[0]}
-    return {"datasets": [{"path": folder} for folder in folders]}
+        return {"datasets": [{**files, "columns": [name for name in view_features(settings.view) if name != "margin"]}]}
+    return {"datasets": [files]}

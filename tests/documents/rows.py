@@ -320,7 +320,7 @@ OUT_7 training and test sides
   builders/sources/test_tables.py: duplicates_are_left_out_and_counted
 OUT_8 upload to the hub
   component/test_push.py: the_folder_alone, push_loads_back_and_a_second_push_sends_nothing, tables_of_several_files_load_back_as_one
-  builders/tables/test_plain_messages.py: the_copy_has_the_same_content_in_plain_types, conversations_without_tool_calls_are_structs_for_pandas, a_run_is_saved_for_load_from_disk
+  builders/tables/test_messages.py: every_table_says_the_same_in_every_library, the_card_says_which_columns_are_json, a_run_is_saved_for_load_from_disk
 OUT_9 the dataset card
   builders/report/test_hub_card.py: the_source_and_its_license_are_shown, the_header_names_language_models_and_sources, the_card_says_what_the_figures_leave_open
   builders/tables/test_parquet_files.py: the_card_lists_every_file_of_a_side_as_one_split

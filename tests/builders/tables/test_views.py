@@ -143,7 +143,6 @@ def test_metadata_survives_in_every_file(run: Path) -> None:
         assert metadata[b"model"] == b"tiny"
         assert metadata[b"notes"].decode() == "What: sums\nWhy: größer"
         assert metadata[b"num_candidates"] == b"4"
-        assert b"huggingface" in metadata
         assert json.loads(metadata[b"config"])["sampling"]["temperature"] == 0.7
 
 
@@ -208,7 +207,7 @@ def test_whatever_arguments_a_model_wrote_are_published(tmp_path: Path, written:
     }
     row["candidates"][0]["messages"] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
     path = tmp_path / "dpo" / "train.parquet"
-    parquet_files.write_parquet(view_rows("dpo", row), path, view_features("dpo"), {})
+    parquet_files.write_parquet(view_rows("dpo", row), path, view_features("dpo", ["chosen", "rejected"]), {})
     ((message,),) = loaded(tmp_path, "dpo")["chosen"]
     assert message["tool_calls"][0]["function"]["arguments"] == read
 
