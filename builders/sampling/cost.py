@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import shlex
 import threading
@@ -280,9 +281,9 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
 def _check_amounts(where: str, price: JsonObject) -> None:
     """Raise ``ConfigError`` if an amount of ``price`` is no number, or is negative or infinite."""
     for key, value in price.items():
-        is_amount = isinstance(value, int | float) and not isinstance(value, bool)
-        is_unset = value is None and key in ("cached", "cache_write")
-        if key not in ("date", "source") and not is_unset and not (is_amount and 0 <= value < math.inf):
+        if key in ("date", "source") or (value is None and key in ("cached", "cache_write")):
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
             raise ConfigError(f"{where} has {key}={value!r}; expected a number of at least 0, without inf and nan.")
 
 

@@ -68,7 +68,7 @@ def test_every_table_says_the_same_in_every_library(tmp_path: Path, tools: bool)
         assert tools or not as_json
         loaded = load_dataset("parquet", data_files=str(file), split="train")
         frame, table = pd.read_parquet(file), pq.read_table(file).to_pylist()
-        queried = duckdb.sql(f"select * from read_parquet('{file}')").fetchdf()
+        queried = duckdb.read_parquet(str(file)).df()
         assert len(loaded) == len(frame) == len(table) == len(queried) == len(expected)
         for column in columns:
             wanted = [row[column] for row in expected]
@@ -135,9 +135,10 @@ def test_a_run_is_saved_for_load_from_disk(tmp_path: Path) -> None:
 
     import bestofn
 
-    run = bestofn.Run(write_run(tmp_path / "run", 8))
+    run: Any = bestofn.Run(write_run(tmp_path / "run", 8))
     run.save_to_disk(tmp_path / "disk")
-    assert load_from_disk(str(tmp_path / "disk" / "dpo"))["train"].to_list() == run.dpo["train"].to_list()
+    saved: Any = load_from_disk(str(tmp_path / "disk" / "dpo"))
+    assert saved["train"].to_list() == run.dpo["train"].to_list()
     assert len(load_from_disk(str(tmp_path / "disk" / "candidates"))["data"]) == 32
     run.save_to_disk(tmp_path / "one", "sft")
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["sft"]
