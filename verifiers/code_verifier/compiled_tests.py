@@ -56,7 +56,7 @@ _ASSERTS = re.compile(
     r"(?i)assert|expect|check|verif|equal|ensure|^(?:ok|is|eq|must|same|true|false|no_?error|error|nil|not_?nil|len|empty)$"
 )
 _ASSERTS_ONE = re.compile(r"(?i)(?:debug_)?assert(?:_?(?:true|false|that))?|ok|is_?(?:true|false)|true|false")
-_EQUAL = re.compile(r"(?i)equal|same|_eq$|^eq$|^is$|close$")
+_EQUAL = re.compile(r"(?i)equal|same|_eq$|^eq$|^is$|close$|near|approx")
 _UNEQUAL = re.compile(r"(?i)false|not|_ne$|differ")
 _FAILS = re.compile(
     r"\bthrow\b|\b\w*\.(?:Error|Fatal|Fail)\w*\(|\bpanic!?\s*\(|\b(?:_?[Ee]xit|abort|terminate|fail\w*)\s*\("
@@ -66,7 +66,7 @@ _FAILS = re.compile(
 _OPPOSITES = {
     "assert_eq": "assert_ne", "debug_assert_eq": "debug_assert_ne",
     "Equal": "NotEqual", "Nil": "NotNil", "Empty": "NotEmpty", "Error": "NoError",
-    "assertNull": "assertNotNull", "assertSame": "assertNotSame",
+    "assertNull": "assertNotNull", "assertSame": "assertNotSame", "assertEquals": "assertNotEquals",
 }  # fmt: skip
 _OPPOSITES |= {other: name for name, other in _OPPOSITES.items()}
 
@@ -86,7 +86,10 @@ _EXPRESSION = {
 
 
 _FUNCTION = r"[A-Za-z_]\w*\s*(?:<[^<>(){};]*>)?\([^;{}]*\)[^;{}=]*\{"  # of RE2, because programs are hostile
+_FUNCTION_AFTER = {"rust": r"\bfn\s+\w+", "go": r"\bfunc\s+(?:\([^()]*\)\s*)?\w+"}
 _TYPE = re.compile(r"\b(?:class|struct|enum|union|trait|interface|record|type)\s+(\w+)")
+_OF_BOOLEAN = re.compile(r"(\w+)\s*\(\s*(?:(?:const|final)\s+)?(?:bool(?:ean)?\b|\w+\s*:\s*bool\b|\w+\s+bool\b)")
+"""The definition of a function whose first parameter is a condition."""
 _KEYWORDS = frozenset({"if", "for", "while", "switch", "catch", "match", "select", "func", "return"})
 
 
@@ -135,7 +138,7 @@ class CompiledTests:
     """
 
     def __init__(self, tests: Program, most: int, rng: random.Random) -> None:
-        language, defined = tests.language, _defined(tests.source, tests.entry_point)
+        language, defined = tests.language, _defined(tests)
         readers = [_Reader(source, language, defined, rng) for source in tests.tests]
         found = [(reader, one) for reader in readers for one in reader.assertions]
         rng.shuffle(found)
@@ -159,6 +162,8 @@ class _Reader:
         held = _ASSIGNED.findall(source)  # variables that hold results of the program
         results = {name for name, value in held if not defined.isdisjoint(re.findall(r"\w+", value))}
         self._defined = defined | results
+        self._helpers = {_function_name(one) for one in self.tree.nodes(*_FUNCTIONS)}
+        self._of_boolean = self._helpers.intersection(_OF_BOOLEAN.findall(source))
         self.assertions = list(self._found())
 
     def with_choices(self, language: str, assertions: Mapping[int, Assertion]) -> str:
@@ -187,7 +192,7 @@ class _Reader:
                 continue
             found = self._of(node)
             if found is not None:
-                end = node.end_byte if node.type == "function_item" else found.node.end_byte
+                end = node.end_byte if node.type in _CALLS | {"function_item"} else found.node.end_byte
                 yield found
 
     def _of(self, node: Node) -> Assertion | None:
@@ -253,29 +258,34 @@ class _Reader:
         name, given = self._name(node), _arguments(node)
         receiver = _receiver(node)
         of_test = receiver is not None and self.tree.text(receiver) in ("t", "b")  # t.Error(…) of Go reports a failure
-        if not _ASSERTS.search(name) or name == "Ok" or of_test:
+        if name == "Ok" or of_test or not (_ASSERTS.search(name) or name in self._of_boolean):
             return None
         if node.parent is None or node.parent.type not in _STATEMENTS:  # a truth value that is used elsewhere
-            changed = self._changed(node, wanted=True) if self._uses_program(node) else None
+            is_certain = self._uses_program(node) and not _is_alternative(node)
+            changed = self._changed(node, wanted=True) if is_certain else None
             if changed:
                 return Assertion(node, (changed,), by_value=True)
             holder = None
         else:
             holder = node.parent if node.parent.type == "expression_statement" else None
+        if name in self._of_boolean and given:
+            return self._of_condition(given[0], wanted=not _UNEQUAL.search(name))
         if not _EQUAL.search(name):
             condition = next((one for one in given if self._is_condition(bare(one) or one)), None)
             if condition is not None:
                 return self._of_condition(condition, wanted=not _UNEQUAL.search(name))
-        if len(given) > 1:
-            edits = self._changed_arguments(given)
-            if edits:
-                return Assertion(holder or node, edits, by_value=True, is_statement=holder is not None)
         if _ASSERTS_ONE.fullmatch(name) and given:
             fixed = [one for one in given if one.type not in _STRINGS and self.tree.text(one) != "t"]
             chosen = next((one for one in fixed if self._uses_program(one)), fixed[0] if fixed else None)
-            return self._of_condition(chosen, wanted=True) if chosen is not None else None
+            return self._of_condition(chosen, wanted=not _UNEQUAL.search(name)) if chosen is not None else None
+        if name in self._helpers and not any(self._calls_program(one) for one in given):
+            return None  # which of its arguments is expected, only its own assertion tells
+        if len(given) > 1 and not _UNEQUAL.search(name):
+            edits = self._changed_arguments(given)
+            if edits:
+                return Assertion(holder or node, edits, by_value=True, is_statement=holder is not None)
         named = [one for one in self.tree.nodes(*_NAMES, within=_callee(node)) if self.tree.text(one) == name]
-        if name not in _OPPOSITES or not named:
+        if name not in _OPPOSITES or name in self._helpers or not named:
             return None
         edits = (replaced(named[-1], _OPPOSITES[name]),)
         return Assertion(holder or node, edits, by_value=False, is_statement=holder is not None)
@@ -402,6 +412,10 @@ class _Reader:
     def _uses_program(self, node: Node) -> bool:
         return any(self.tree.text(one) in self._defined for one in self.tree.nodes(*_NAMES, within=node))
 
+    def _calls_program(self, node: Node) -> bool:
+        calls = (_callee(one) for one in self.tree.nodes(*_CALLS, within=node))
+        return any(one is not None and self._uses_program(one) for one in calls)
+
     def _name(self, node: Node) -> str:
         """Return the last name of the function that a call calls."""
         callee = _callee(node)
@@ -409,15 +423,19 @@ class _Reader:
         return found[1] if found else ""
 
 
-def _defined(program: str, entry_point: str) -> frozenset[str]:
+def _defined(program: Program) -> frozenset[str]:
     """Return the names of the functions and types that a program defines."""
+    source = program.source
     try:
-        found = find_all(_FUNCTION, program)
+        found = find_all(_FUNCTION_AFTER.get(program.language, _FUNCTION), source)
     except PatternError:  # too long to search
         found = []
-    heads = [re.findall(r"(\w+)\s*(?:<[^<>(){}]*>)?\(", one) for one in found]
-    names = {name for head in heads if head and head[0] not in _KEYWORDS for name in head}
-    return frozenset(names | set(_TYPE.findall(program)) | {entry_point, "candidate", "solution"})
+    if program.language in _FUNCTION_AFTER:
+        names = {re.findall(r"\w+", one)[-1] for one in found}
+    else:
+        heads = [re.findall(r"(\w+)\s*(?:<[^<>(){}]*>)?\(", one) for one in found]
+        names = {name for head in heads if head and head[0] not in _KEYWORDS for name in head}
+    return frozenset(names | set(_TYPE.findall(source)) | {program.entry_point, "candidate", "solution"})
 
 
 def _operator(node: Node) -> str:
@@ -428,13 +446,20 @@ def _operator(node: Node) -> str:
 
 
 def _is_alternative(node: Node) -> bool:
-    """Return whether a condition is part of a disjunction, so that it may be false although all is well."""
+    """Return whether a condition is part of a disjunction or denied, so that it may be false although all is well."""
     at = node.parent
     while at is not None and at.type in ("parenthesized_expression", "binary_expression", "unary_expression"):
-        if _operator(at) == "||":
+        if _operator(at) in ("||", "!"):
             return True
         at = at.parent
     return False
+
+
+def _function_name(node: Node) -> str:
+    name = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+    while name is not None and name.child_by_field_name("declarator") is not None:  # of C++
+        name = name.child_by_field_name("declarator")
+    return (name.text or b"").decode() if name is not None else ""
 
 
 def _callee(node: Node) -> Node | None:

@@ -49,6 +49,10 @@ ALTERED = [  # language, assertion, its altered form
     ("java", "if (!Objects.equals(s.f(1), true)) throw new AssertionError();", "!Objects.equals(s.f(1), false)"),
     ("java", "assertEquals(6.0, s.f(1), 0.5);", "assertEquals(1015.0, s.f(1), 0.5)"),
     ("java", 'assertTrue("text".equals(s.f(1)));', '"qtext".equals(s.f(1))'),
+    ("java", 'assertTrue(!s.f(1).equals("a"), "m");', '!= !!(!s.f(1).equals("a"))'),
+    ("rust", 'assert!(f(&[1]).starts_with("a"), "{}", "m");', '!= !!(f(&[1]).starts_with("a"))'),
+    ("rust", "assert_ne!(f(&[1]), vec![2]);", "assert_eq!(f(&[1]), vec![2])"),
+    ("cpp", "assert(is_near(f(1)[0], 4.0));", "is_near(f(1)[0], 1013.0)"),
 ]  # fmt: skip
 
 
@@ -71,9 +75,39 @@ def test_an_assertion_is_altered(language: Language, assertion: str, altered: st
     assert all(one.must_run for one in tests.altered.values())
 
 
+HELPERS = {  # functions that tests define, with the statement in which they fail
+    "go": "func expect(ok bool, format string, args ...any) {\n\tif !ok { panic(format) }\n}\n",
+    "java": "class T { static void isTrue(boolean ok, String what) { if (!ok) throw new RuntimeException(what); } }\n",
+    "rust": 'fn holds(g: &Vec<i32>, a: i32, want: i32) { assert_eq!(g[0] + a, want, "at {a}"); }\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "statement", "altered"),
+    [
+        (
+            "go",
+            'expect(strings.HasPrefix(Words("a"), "b"), "got %v", err.Error())',
+            '!!(strings.HasPrefix(Words("a"), "b"))',
+        ),
+        ("go", 'expect(f(1) == 1, "got %v", err.Error())', "(f(1) == 2)"),
+        ("java", 'T.isTrue(s.f(1).equals(List.of(2)) && !s.f(1).equals("x"), "both");', "List.of(3)"),
+        ("rust", "let g = f(&[1]);\nholds(&g, 1, 2);", ""),
+    ],
+)
+def test_a_helper_of_the_tests_is_altered_where_it_decides(language: Language, statement: str, altered: str) -> None:
+    tests = altered_tests(language, HELPERS[language] + in_function(language, statement))
+    of_helper = [one for one in tests.altered.values() if not one.must_run]
+    of_statement = [one for one in tests.altered.values() if one.must_run]
+    assert len(of_helper) == 1
+    assert len(of_statement) == bool(altered)
+    assert altered in tests.sources[0]
+
+
 @pytest.mark.parametrize(
     ("language", "statements"),
     [
+        ("cpp", "bool differs = !(f({1}) == 2); use(differs);"),
         ("cpp", "auto r = f({1, 2}); for (int i = 0; i < 3; i++) if (i == 2) continue; std::cout << r.size();"),
         ("go", "for i := 0; i < 3; i++ { if i == 2 { continue } }"),
         ("cpp", 'check(f(1), want, "name"); check("name", f(1), want);'),
