@@ -60,28 +60,20 @@ def trained(name: str, model: str, rows: Any, out: Path, **more: Any) -> Any:
     return trainer
 
 
-@pytest.mark.parametrize("tools", [False, True], ids=["words", "tools"])
 @pytest.mark.parametrize("view", ["dpo", "reward_model", "kto", "sft"])
-def test_a_step_on_the_files_as_they_lie(
-    view: str, tools: bool, run: Path, policy: str, judge: str, tmp_path: Path
-) -> None:
-    rows = rows_of(run, view, tools)
-    assert len(rows) >= 4
-    if tools:
-        side = "completion" if "completion" in rows.column_names else "chosen"
-        roles = [message["role"] for message in rows[0][side]]
-        assert roles[-3:] == ["assistant", "tool", "assistant"]
-    trainer = trained(TRAINERS[view], judge if view == "reward_model" else policy, rows, tmp_path)
+def test_a_step_on_the_files_as_they_lie(view: str, run: Path, policy: str, judge: str, tmp_path: Path) -> None:
+    """In one batch, some rows have tools, and ``tools`` is null in the others."""
+    rows = load_dataset("parquet", data_dir=str(run / view), split="train")
+    rows = rows.sort("query_id").select(range(8))
+    side = "completion" if "completion" in rows.column_names else "chosen"
+    roles = {bool(row["tools"]): [message["role"] for message in row[side]] for row in rows}
+    assert roles[True][-3:] == ["assistant", "tool", "assistant"]
+    assert roles[False][-1] == "assistant"
+    model = judge if view == "reward_model" else policy
+    trainer = trained(TRAINERS[view], model, rows, tmp_path, per_device_train_batch_size=8)
     assert trainer.state.log_history[0]["loss"] > 0
     if view in ("dpo", "reward_model"):
         assert "rewards/accuracies" in trainer.state.log_history[0] or "accuracy" in trainer.state.log_history[0]
-
-
-def test_words_and_tools_in_one_batch(run: Path, policy: str, tmp_path: Path) -> None:
-    """TRL can train on batches in which some rows have tools, and ``tools`` is null in the other rows."""
-    rows = load_dataset("parquet", data_dir=str(run / "dpo"), split="train")
-    assert {bool(declared) for declared in rows["tools"]} == {True, False}
-    assert trained("DPO", policy, rows, tmp_path).state.log_history[0]["loss"] > 0
 
 
 def test_a_step_of_grpo_hands_the_reference_to_the_reward(run: Path, policy: str, tmp_path: Path) -> None:
@@ -126,7 +118,7 @@ def test_steps_are_in_trls_stepwise_form() -> None:
 
 
 def test_a_reward_model_learns_a_separable_preference(judge: str, tmp_path: Path) -> None:
-    """If every chosen answer is "yes", the Bradley–Terry loss falls, and every one of 32 pairs is ranked correctly."""
+    """If every chosen answer is "yes", the Bradley–Terry loss falls, and every one of 8 pairs is ranked correctly."""
 
     def said(number: int, word: str) -> list[dict[str, str]]:
         question = {"role": "user", "content": f"Is {number} = {number}?"}
@@ -134,9 +126,9 @@ def test_a_reward_model_learns_a_separable_preference(judge: str, tmp_path: Path
 
     features = Features.from_arrow_schema(view_features("reward_model").arrow_schema)
     kept = {name: features[name] for name in ("chosen", "rejected", "margin")}
-    rows = [{"chosen": said(n, "yes"), "rejected": said(n, "no"), "margin": 0.5} for n in range(32)]
+    rows = [{"chosen": said(n, "yes"), "rejected": said(n, "no"), "margin": 0.5} for n in range(8)]
     data = Dataset.from_list(rows, features=Features(kept))
-    options = {"max_steps": 12, "per_device_train_batch_size": 32, "learning_rate": 1e-2}
+    options = {"max_steps": 12, "per_device_train_batch_size": 8, "learning_rate": 1e-2}
     history = trained("Reward", judge, data, tmp_path, **options).state.log_history
     losses = [entry["loss"] for entry in history if "loss" in entry]
     assert losses[-1] < losses[0] / 2

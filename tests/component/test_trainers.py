@@ -80,7 +80,7 @@ def test_a_large_model_is_trained_at_trls_own_rates(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "grpo"])
-def test_takes_steps_and_saves_a_model_and_metrics(
+def test_takes_steps_and_saves_a_model_its_metrics_and_a_yaml_for_trl(
     method: str, run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     metrics = train(settings(run, method, tmp_path, save_strategy="no"))
@@ -93,19 +93,28 @@ def test_takes_steps_and_saves_a_model_and_metrics(
     assert (tmp_path / "model.safetensors").exists()
     logged = json.loads((tmp_path / "metrics.json").read_text())["log"]
     assert logged[-1]["step"] == 2
+    if method == "dpo":
+        identity, answers = asyncio.run(sampled(tmp_path))
+        assert len(answers) == 2
+        assert identity != LocalTransformers(model="pocket").identity
+        assert_trl_reads_the_yaml(tmp_path / "trl_dpo.yaml", run)
 
 
-def test_what_dpo_saves_is_a_provider_again(run: Path, tmp_path: Path) -> None:
-    train(settings(run, "dpo", tmp_path, save_strategy="no"))
+async def sampled(model: Path) -> Any:
+    async with LocalTransformers(model=str(model), max_answer_tokens=16) as provider:
+        request = Request(({"role": "user", "content": "What is 12 + 13?"},), sampling=Sampling(seed=1))
+        return provider.identity, await provider.sample(request, 2)
 
-    async def ask() -> Any:
-        async with LocalTransformers(model=str(tmp_path), max_answer_tokens=16) as provider:
-            request = Request(({"role": "user", "content": "What is 12 + 13?"},), sampling=Sampling(seed=1))
-            return provider.identity, await provider.sample(request, 2)
 
-    identity, answers = asyncio.run(ask())
-    assert len(answers) == 2
-    assert identity != LocalTransformers(model="pocket").identity
+def assert_trl_reads_the_yaml(file: Path, run: Path) -> None:
+    from trl.scripts.dpo import make_parser
+
+    script, training, model = make_parser().parse_args_and_config(["--config", str(file)], fail_with_unknown_args=True)[
+        :3
+    ]
+    assert script.dataset_name == str(run / "dpo")
+    assert training.loss_type == ["sigmoid", "sft"]
+    assert model.model_name_or_path == str(POCKET_WEIGHTS)
 
 
 class Killed(BaseException):
@@ -220,19 +229,6 @@ def test_grpo_is_rewarded_by_our_verifier(run: Path, tmp_path: Path) -> None:
     assert metrics["rows"] + metrics["rows_left_out"] == view.num_rows
     logged = json.loads((tmp_path / "metrics.json").read_text())["log"]
     assert any("rewards/verified_by_split/mean" in entry for entry in logged)
-
-
-def test_the_written_yaml_is_what_trls_own_command_reads(run: Path, tmp_path: Path) -> None:
-    from trl.scripts.dpo import make_parser
-
-    train(settings(run, "dpo", tmp_path, save_strategy="no"))
-    parsed = make_parser().parse_args_and_config(
-        ["--config", str(tmp_path / "trl_dpo.yaml")], fail_with_unknown_args=True
-    )
-    script, training, model = parsed[0], parsed[1], parsed[2]
-    assert script.dataset_name == str(run / "dpo")
-    assert training.loss_type == ["sigmoid", "sft"]
-    assert model.model_name_or_path == str(POCKET_WEIGHTS)
 
 
 def test_the_written_yaml_of_a_reward_model_leaves_the_margins_out_too(run: Path, tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def blocks(page: Path, *kinds: str) -> list[str]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Return (page, words) for every line of the pages that calls bestofn."""
+    """Return (page, words) for every line of the pages that calls bestofn; once for a line of several pages."""
+    seen: set[tuple[str, ...]] = set()
     for page in PAGES:
         if page == ROOT / EXECUTED:
             continue
@@ -55,8 +56,10 @@ def commands() -> Iterator[tuple[str, list[str]]]:
             words = shlex.split(line.split(" > ")[0], comments=True)
             while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
                 words.pop(0)
-            if words and Path(words[0]).name == "bestofn":
-                yield page.relative_to(ROOT).as_posix(), [filled(word) for word in words[1:] if word != "…"]
+            words = [filled(word) for word in words if word != "…"]
+            if words and Path(words[0]).name == "bestofn" and tuple(words) not in seen:
+                seen.add(tuple(words))
+                yield page.relative_to(ROOT).as_posix(), words[1:]
 
 
 def filled(word: str) -> str:

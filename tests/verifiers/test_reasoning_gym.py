@@ -27,18 +27,6 @@ def queries(**settings: Any) -> list[Query]:
     return list(ReasoningGym(**{"tasks": TASKS, "size": 6, "seed": 3} | settings))
 
 
-def verdicts(*cases: tuple[Query, str]) -> list[Verdict]:
-    async def main() -> list[Verdict]:
-        async with ProcessPool(1) as workers:
-            verifier = ReasoningGymVerifier(workers)
-            return [
-                await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
-                for query, text in cases
-            ]
-
-    return asyncio.run(main())
-
-
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
@@ -79,34 +67,53 @@ def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> Non
     assert message in str(raised.value)
 
 
-def test_the_scorer_of_a_task_decides() -> None:
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, list[Verdict]]:
+    """The verdicts on all cases of this file, from one worker: it takes seconds to load the library."""
     made = queries()
-    right = [(query, f"So: <answer>{query.reference.answer}</answer>") for query in made]
-    wrong = [(query, "<answer>[7]</answer>") for query in made]
-    found = verdicts(*right, *wrong)
-    assert [verdict.outcome for verdict in found] == ["pass"] * 6 + ["fail"] * 6
-    assert found[0].detail["score"] == 1.0
-    assert found[0].detail["task"] == "leg_counting"
+    first = made[0]
+    checks = {"reasoning_gym": {**(first.reference.checks or {})["reasoning_gym"], "question": "0" * 16}}
+    stale = replace(first, reference=replace(first.reference, checks=checks))
+    cases = {
+        "right": [(query, f"So: <answer>{query.reference.answer}</answer>") for query in made],
+        "wrong": [(query, "<answer>[7]</answer>") for query in made],
+        "without tags": [(first, f"{first.reference.answer}"), (first, "It has many legs."), (first, "")],
+        "stale": [(stale, "<answer>1</answer>")],
+        "empty": [(first, "<answer></answer>")],
+    }
+
+    async def verified() -> dict[str, list[Verdict]]:
+        async with ProcessPool(1) as workers:
+            verifier = ReasoningGymVerifier(workers)
+            return {
+                name: [
+                    await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
+                    for query, text in given
+                ]
+                for name, given in cases.items()
+            }
+
+    return asyncio.run(verified())
 
 
-def test_without_tags_only_the_full_score_counts() -> None:
-    query = queries()[0]
-    found = verdicts((query, f"{query.reference.answer}"), (query, "It has many legs."), (query, ""))
-    assert [verdict.outcome for verdict in found] == ["pass", "abstain", "abstain"]
+@pytest.mark.parametrize(
+    ("name", "outcomes"),
+    [
+        ("right", ["pass"] * 6),
+        ("wrong", ["fail"] * 6),
+        ("without tags", ["pass", "abstain", "abstain"]),
+        ("stale", ["error"]),
+        ("empty", ["fail"]),
+    ],
+)
+def test_the_scorer_of_a_task_decides(name: str, outcomes: list[str], verdicts: dict[str, list[Verdict]]) -> None:
+    assert [verdict.outcome for verdict in verdicts[name]] == outcomes
 
 
-def test_another_question_from_the_same_seed_is_an_error() -> None:
-    query = queries()[0]
-    checks = {"reasoning_gym": {**(query.reference.checks or {})["reasoning_gym"], "question": "0" * 16}}
-    stale = replace(query, reference=replace(query.reference, checks=checks))
-    [verdict] = verdicts((stale, "<answer>1</answer>"))
-    assert verdict.outcome == "error"
-    assert "makes another question or answer for leg_counting" in verdict.explanation
-
-
-def test_an_empty_answer_in_tags_is_scored() -> None:
-    [verdict] = verdicts((queries()[0], "<answer></answer>"))
-    assert verdict.outcome == "fail"
+def test_the_verdict_names_task_and_score_and_a_stale_question(verdicts: dict[str, list[Verdict]]) -> None:
+    first = verdicts["right"][0]
+    assert (first.detail["score"], first.detail["task"]) == (1.0, "leg_counting")
+    assert "makes another question or answer for leg_counting" in verdicts["stale"][0].explanation
 
 
 def test_a_build_of_a_task_gives_verdicts(tmp_path: Path) -> None:

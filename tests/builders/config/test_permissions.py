@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bestofn.builders.config.composition import compose, composed, composed_hydra, hydra_overrides
-from bestofn.builders.config.permissions import refuse_code_of_files, refuse_demands_of_files
+from bestofn.builders.config.composition import compose, composed_hydra, hydra_overrides
+from bestofn.builders.config.permissions import refuse_code_of_files
 from bestofn.builders.errors import ConfigError
 from tests.commands import run_here
 
@@ -53,7 +53,7 @@ def sent(folder: Path, text: str) -> Path:
 
 
 def check(folder: Path, words: list[str]) -> None:
-    refuse_demands_of_files(composed(words, config_dirs=[str(folder)]), words)
+    compose(words, config_dirs=[str(folder)])
 
 
 @pytest.mark.parametrize("text", DEMANDS)
@@ -63,13 +63,6 @@ def test_a_file_may_not_decide_it_alone(text: str, tmp_path: Path, monkeypatch: 
     with pytest.raises(ConfigError, match="A file may not decide that"):
         check(folder, WORDS)
     check(folder, [*WORDS, DEMANDS[text]])
-
-
-@pytest.mark.parametrize("text", DEMANDS)
-def test_commands_that_compose_by_themselves_refuse_it_too(text: str, tmp_path: Path) -> None:
-    folder = str(sent(tmp_path, text))
-    with pytest.raises(ConfigError, match="A file may not decide that"):
-        compose(WORDS, config_dirs=[folder])
 
 
 @pytest.mark.parametrize("text", HARMLESS)

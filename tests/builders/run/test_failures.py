@@ -55,6 +55,7 @@ def test_the_same_command_sends_only_what_failed(tmp_path: Path) -> None:
     with OpenAIServer() as server:
         server.refuse = lambda question: (500, "down") if question.startswith(("What is 5", "What is 6")) else None
         first = build(tmp_path, server)
+        assert server.requests == QUERIES, "the check of the provider is no request of its own"
         assert [kind_of(error) for error in errors(first)] == ["ServiceError"] * 4
         server.reset()
         server.refuse = None
@@ -66,18 +67,7 @@ def test_the_same_command_sends_only_what_failed(tmp_path: Path) -> None:
         assert server.requests == 0
 
 
-def test_a_permanent_refusal_is_kept(tmp_path: Path) -> None:
-    with OpenAIServer() as server:
-        message = "This model's maximum context length is 4096 tokens"
-        server.refuse = lambda question: (400, message) if question.startswith("What is 5") else None
-        first = build(tmp_path, server)
-        assert [kind_of(error) for error in errors(first)] == ["PermanentRefusal"] * 2
-        server.reset()
-        assert build(tmp_path, server) == first
-        assert server.requests == 0
-
-
-def test_a_permanent_refusal_is_kept_also_if_another_request_of_its_shard_failed(tmp_path: Path) -> None:
+def test_a_permanent_refusal_is_kept_while_a_failed_request_of_its_shard_is_repeated(tmp_path: Path) -> None:
     with OpenAIServer() as server:
         refused = (400, "This model's maximum context length is 4096 tokens")
         server.refuse = lambda question: refused if "is 5 " in question else (500, "") if "is 6 " in question else None
@@ -85,8 +75,11 @@ def test_a_permanent_refusal_is_kept_also_if_another_request_of_its_shard_failed
         assert sorted(kind_of(error) for error in errors(first)) == ["PermanentRefusal"] * 2 + ["ServiceError"] * 2
         server.reset()
         server.refuse = None
-        assert [kind_of(error) for error in errors(build(tmp_path, server))] == ["PermanentRefusal"] * 2
+        second = build(tmp_path, server)
+        assert [kind_of(error) for error in errors(second)] == ["PermanentRefusal"] * 2
         assert server.requests == 1, "only the request that failed is sent again"
+        assert build(tmp_path, server) == second
+        assert server.requests == 1
 
 
 @pytest.mark.parametrize(
@@ -112,6 +105,12 @@ def test_a_service_that_answers_nothing_stops_the_run_after_a_few_requests(
         assert errors(build(tmp_path, server)) == []
 
 
+def test_one_prompt_that_always_fails_does_not_stop_the_run(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        server.refuse = lambda question: (500, "down") if question.startswith("What is 0") else None
+        assert len(errors(build(tmp_path, server))) == 2
+
+
 @pytest.mark.parametrize("blocked", ["What is 0", "What is"])
 def test_a_firewall_that_blocks_the_first_prompt_does_not_stop_the_run_but_a_forbidden_key_does(
     tmp_path: Path, blocked: str
@@ -124,18 +123,6 @@ def test_a_firewall_that_blocks_the_first_prompt_does_not_stop_the_run_but_a_for
             with pytest.raises(AuthenticationError, match="403"):
                 build(tmp_path, server)
             assert server.requests < QUERIES, "the run stops early"
-
-
-def test_one_prompt_that_always_fails_does_not_stop_the_run(tmp_path: Path) -> None:
-    with OpenAIServer() as server:
-        server.refuse = lambda question: (500, "down") if question.startswith("What is 0") else None
-        assert len(errors(build(tmp_path, server))) == 2
-
-
-def test_the_check_of_the_provider_costs_no_extra_request(tmp_path: Path) -> None:
-    with OpenAIServer() as server:
-        build(tmp_path, server)
-        assert server.requests == QUERIES
 
 
 class BreaksLater:
@@ -202,17 +189,21 @@ def recorded(tmp_path: Path) -> list[str]:
 
 
 HEADERS = {"location": "http://127.0.0.1:9/v1", "retry-after": "3600"}
-OTHER_SERVICES = {
-    "verifier.sampler": ["verifier=judge"],
-    "reward.judge": ["reward=judge"],
-}
 
 
-@pytest.mark.parametrize("key", OTHER_SERVICES)
-@pytest.mark.parametrize("status", [401, 404, 429])
-def test_advice_names_the_setting_of_the_service_that_failed(tmp_path: Path, key: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "choice", "status"),
+    [
+        ("verifier.sampler", "verifier=judge", 401),
+        ("reward.judge", "reward=judge", 404),
+        ("verifier.sampler", "verifier=judge", 429),
+    ],
+)
+def test_advice_names_the_setting_of_the_service_that_failed(
+    tmp_path: Path, key: str, choice: str, status: int
+) -> None:
     with OpenAIServer() as server, WireServer(lambda sent: Answer(status=status, headers=HEADERS)) as other:
-        words = [*OTHER_SERVICES[key], f"{key}._target_=bestofn.builders.providers.openai_chat.OpenAIChat"]
+        words = [choice, f"{key}._target_=bestofn.builders.providers.openai_chat.OpenAIChat"]
         words += [f"{key}.base_url={other.url}", f"{key}.model=j", f"{key}.api_key=k"]
         with pytest.raises(BestofnError) as stopped:
             build(tmp_path, server, *words, f"{key}.limits.retries=0", f"{key}.limits.patience_s=1")
