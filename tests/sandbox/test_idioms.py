@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.records import Execution, Limits, Program, Verdict
-from tests.sandbox.verdicts import verdicts_in, written
+from bestofn.builders.records import Execution, Limits, Program
+from tests.sandbox.verdicts import outcomes_of, written
 
 THREAD = "t = threading.Thread(target=main)\nt.start()\nt.join()"
 # name: (program, standard input, standard output)
@@ -69,30 +69,30 @@ STEPS = [*[TRACE] * 2, *[LOUD, TRACE] * 4]
 LOCK = "import fcntl\nwith open('/usr/bin/env') as f: fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); {}"
 
 
-async def run_all(backend: Any, programs: list[Program]) -> list[Execution]:
-    async with backend(workers=1) as sandbox:
-        return [await sandbox.run(program) for program in programs]
+LIMITS = Limits(wall_s=1)
+FLOOD = "import os\ndef f():\n    while True: os.write({}, b'x' * 65536)"
+CALLS = ({"name": "f", "args": []},)
 
-
-def executions(backend: Any, programs: list[Program]) -> list[Execution]:
-    return asyncio.run(run_all(backend, programs))
+verdicts, test_outcome = outcomes_of((PASSES, "pass"))
 
 
 @pytest.fixture(scope="module")
-def verdicts(backend: Any) -> dict[str, Verdict]:
-    return verdicts_in(backend, PASSES)
+def executions(backend: Any) -> list[Execution]:
+    """The executions, in one sandbox, of ``STEPS``, ``LOCK`` and two floods."""
+    sources = [*STEPS, LOCK.format("print('locked')")]
+    programs = [Program("python", source) for source in sources]
+    programs += [Program("python", FLOOD.format(fd), calls=CALLS, limits=LIMITS) for fd in (1, 2)]
+
+    async def run_all() -> list[Execution]:
+        async with backend(workers=1) as sandbox:
+            return [await sandbox.run(program) for program in programs]
+
+    return asyncio.run(run_all())
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("name", PASSES)
-def test_idioms_of_honest_programs_work(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "pass", verdicts[name]
-
-
-@pytest.mark.sandbox
-def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
-    runs = executions(backend, [Program("python", source) for source in STEPS])
-    traces = [[int(word) for word in run.stdout.split()] for run in runs if run.stdout]
+def test_counters_do_not_tell_what_the_run_before_did(executions: list[Execution]) -> None:
+    traces = [[int(word) for word in run.stdout.split()] for run in executions[: len(STEPS)] if run.stdout]
     assert {time for _, _, time in traces} == {0}, "the time of /tmp is constant"
     pairs = itertools.pairwise(traces[1:])
     steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairs]
@@ -100,17 +100,13 @@ def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
 
 
 @pytest.mark.sandbox
-def test_locks_on_system_files_have_no_effect(backend: Any) -> None:
-    (run,) = executions(backend, [Program("python", LOCK.format("print('locked')"))])
-    assert run.stdout == "locked\n", run
+def test_locks_on_system_files_have_no_effect(executions: list[Execution]) -> None:
+    assert executions[len(STEPS)].stdout == "locked\n", executions[len(STEPS)]
 
 
 @pytest.mark.sandbox
-def test_a_flood_ends_at_a_limit_and_only_its_beginning_is_kept(backend: Any) -> None:
+def test_a_flood_ends_at_a_limit_and_only_its_beginning_is_kept(executions: list[Execution]) -> None:
     """Long output is truncated, but a program that prints without end is stopped."""
-    limits = Limits(wall_s=1)
-    flood = "import os\ndef f():\n    while True: os.write({}, b'x' * 65536)"
-    programs = [Program("python", flood.format(fd), calls=({"name": "f", "args": []},), limits=limits) for fd in (1, 2)]
-    for run in executions(backend, programs):
+    for run in executions[-2:]:
         assert run.status in ("output", "timeout"), run.status
-        assert 0 < len(run.stdout + run.stderr) <= max(limits.stdout_bytes, limits.stderr_bytes)
+        assert 0 < len(run.stdout + run.stderr) <= max(LIMITS.stdout_bytes, LIMITS.stderr_bytes)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from bestofn.builders.records import CodeTests, Verdict
-from tests.sandbox.verdicts import verdicts_in, written
+from bestofn.builders.records import CodeTests
+from tests.sandbox.verdicts import outcomes_of, written
 
 PLUS = "function f(x) { return x + 1; }"
 LESS = "function f(x) { return x - 1; }"
@@ -239,30 +237,4 @@ UNUSABLE: dict[str, tuple[CodeTests, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def verdicts(backend: Any) -> dict[str, Verdict]:
-    return verdicts_in(backend, {**HONEST, **DISPUTED, **FORGED, **UNUSABLE})
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", HONEST)
-def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "pass", verdicts[name]
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", FORGED)
-def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "fail", verdicts[name]
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", DISPUTED)
-def test_a_pass_that_altered_tests_do_not_confirm_is_undecided(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "abstain", verdicts[name]
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", UNUSABLE)
-def test_unusable_tests_give_an_error(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "error", verdicts[name]
+verdicts, test_outcome = outcomes_of((HONEST, "pass"), (DISPUTED, "abstain"), (FORGED, "fail"), (UNUSABLE, "error"))

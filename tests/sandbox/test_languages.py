@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from bestofn.builders.records import CodeTests, Verdict
-from tests.sandbox.verdicts import verdicts_in, written
+from bestofn.builders.records import CodeTests
+from tests.sandbox.verdicts import outcomes_of, written
 
 HELLO = ({"stdin": "", "stdout": "hello\n"},)
 TABLE = "CREATE TABLE t(a INTEGER); INSERT INTO t VALUES (1), (2);"
@@ -49,12 +47,4 @@ PROGRAMS: dict[str, tuple[CodeTests, str, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def verdicts(backend: Any) -> dict[str, Verdict]:
-    """Return the verdict on each program, by the name of the program."""
-    return verdicts_in(backend, {name: (tests, program) for name, (tests, program, _) in PROGRAMS.items()})
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_each_language_passes_and_fails(verdicts: dict[str, Verdict], name: str) -> None:
-    assert verdicts[name].outcome == PROGRAMS[name][2], verdicts[name].explanation
+verdicts, test_outcome = outcomes_of(*(({name: row[:2]}, row[2]) for name, row in PROGRAMS.items()))

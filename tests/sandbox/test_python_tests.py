@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
-from bestofn.builders.records import CodeTests, Verdict
-from tests.sandbox.verdicts import verdicts_in, written
+from bestofn.builders.records import CodeTests
+from tests.sandbox.verdicts import outcomes_of, written
 
 SHAPES = """
 class Shape:
@@ -314,24 +310,4 @@ UNUSABLE: dict[str, tuple[CodeTests, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def verdicts(backend: Any) -> dict[str, Verdict]:
-    return verdicts_in(backend, {**HONEST, **FORGED, **UNUSABLE})
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", HONEST)
-def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "pass", verdicts[name]
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", FORGED)
-def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome in ("fail", "abstain"), verdicts[name]
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", UNUSABLE)
-def test_unusable_tests_give_an_error(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == "error", verdicts[name]
+verdicts, test_outcome = outcomes_of((HONEST, "pass"), (FORGED, "fail abstain"), (UNUSABLE, "error"))

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.verifiers.code_verifier import CodeVerifier
@@ -55,3 +57,20 @@ def verdicts_in(backend: Any, programs: Mapping[str, tuple[CodeTests, str]]) -> 
             return found
 
     return asyncio.run(every())
+
+
+def outcomes_of(*groups: tuple[Mapping[str, tuple[Any, ...]], str]) -> tuple[Any, Any]:
+    """Return a fixture and a test: in both sandboxes, each program of a group has one of the outcomes of the group."""
+    programs = {name: (tests, program) for listed, _ in groups for name, (tests, program) in listed.items()}
+    expected = {name: outcomes.split() for listed, outcomes in groups for name in listed}
+
+    @pytest.fixture(scope="module")
+    def verdicts(backend: Any) -> dict[str, Verdict]:
+        return verdicts_in(backend, programs)
+
+    @pytest.mark.sandbox
+    @pytest.mark.parametrize("name", programs)
+    def test_outcome(name: str, verdicts: dict[str, Verdict]) -> None:
+        assert verdicts[name].outcome in expected[name], verdicts[name]
+
+    return verdicts, test_outcome

@@ -10,7 +10,7 @@ import pytest
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.verifiers.code_verifier import CodeVerifier
-from tests.sandbox.verdicts import verdicts_in
+from tests.sandbox.verdicts import outcomes_of
 
 CALLS = CodeTests("function", "python", ({"args": [1], "expected": 2}, {"args": [2], "expected": 3}), "f")
 RIGHT, WRONG = "def f(x): return x + 1", "def f(x): return 2"
@@ -132,12 +132,4 @@ RUNS: dict[str, tuple[CodeTests, str, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def verdicts(backend: Any) -> dict[str, Verdict]:
-    return verdicts_in(backend, {name: (tests, program) for name, (tests, program, _) in RUNS.items()})
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize("name", RUNS)
-def test_real_programs(name: str, verdicts: dict[str, Verdict]) -> None:
-    assert verdicts[name].outcome == RUNS[name][2], verdicts[name]
+verdicts, test_outcome = outcomes_of(*(({name: row[:2]}, row[2]) for name, row in RUNS.items()))
