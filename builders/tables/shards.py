@@ -7,6 +7,7 @@ also read them.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from bestofn.builders.tables.parquet_files import opened
 
 Members = Mapping[str, Sequence[str]]
 """The name of a column -> the members of its structs; no members: the whole column."""
+_ONLY_TEXT = re.compile(r'\{"role":"[^"\\]*","content":"(?:[^"\\]|\\.)*+"\}')
+"""A message of which ``arrow_rows.json_text`` stored a role and a text."""
 READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in Arrow's memory format
 
 
@@ -121,12 +124,28 @@ def totals(parts: Sequence[Path]) -> dict[str, Any]:
     return {"queries": queries, "candidates": count, "splits": list(splits), "avg_verification_rate": rate}
 
 
+def has_only_texts(part: Path, *, reasoning: bool) -> bool:
+    """Return whether each message of a part has a role and a text and nothing else.
+
+    With ``reasoning``, the reasoning of a candidate counts too. Messages are not decoded.
+    """
+    if reasoning and any(members(part, "candidates", "reasoning").unique().to_pylist()):
+        return False
+    with opened(part) as file:
+        asked = file.read(columns=["messages"])["messages"].combine_chunks().flatten()
+    answered = members(part, "candidates", "messages").flatten()
+    return all(_ONLY_TEXT.fullmatch(text) for texts in (asked, answered) for text in _stored(texts).to_pylist())
+
+
+def _stored(values: pa.Array) -> pa.Array:
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
 def members(part: Path, column: str, name: str) -> pa.Array:
     """Return the member ``name`` of the structs in the lists of ``column``, of all rows of a part. Only it is read."""
     with opened(part) as file:
         lists = file.read(columns=[f"{column}.list.element.{name}"])[column].combine_chunks()
-    values = lists.flatten().field(name)
-    return values.storage if isinstance(values, pa.ExtensionArray) else values
+    return _stored(lists.flatten().field(name))
 
 
 def score_parts(parts: Sequence[Path]) -> list[str]:

@@ -164,22 +164,13 @@ def _with_json(parts: Sequence[Path], tables: Tables, settings: TableSettings) -
     """
     found: dict[str, set[str]] = {name: set() for name in tables}
     for part in parts:
-        messages = shards.nested([part], columns={"messages": (), "candidates": ("messages", "reasoning")})
-        special = [not _has_only_texts(row, settings) for row in messages]
-        for row, is_special in zip(shards.nested([part]) if any(special) else (), special, strict=False):
-            if is_special:
-                query = QueryRow(row, settings.system, reasoning=settings.reasoning)
-                for name, table in tables.items():
-                    found[name] |= _json_columns(table, list(table.records(query, settings)))
+        if shards.has_only_texts(part, reasoning=settings.reasoning):
+            continue
+        for row in shards.nested([part]):
+            query = QueryRow(row, settings.system, reasoning=settings.reasoning)
+            for name, table in tables.items():
+                found[name] |= _json_columns(table, list(table.records(query, settings)))
     return found
-
-
-def _has_only_texts(row: Row, settings: TableSettings) -> bool:
-    """Return whether no conversation that is made of the nested ``row`` has more than roles and texts."""
-    candidates = row["candidates"]
-    if settings.reasoning and any(candidate["reasoning"] for candidate in candidates):
-        return False
-    return all(is_plain(one) for messages in (row, *candidates) for one in messages["messages"] or ())
 
 
 def _json_columns(table: PublishedTable[Any], records: Sequence[Any]) -> set[str]:
