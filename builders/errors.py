@@ -281,6 +281,11 @@ def row_boundary() -> Generator[RowFailure]:
 DISK_FULL = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
 """Error numbers of a disk that is full or read-only."""
 
+OUT_OF_MEMORY = (
+    "the memory of this process is used up. What was paid for is in the journal, and finished files stay. Free memory, "
+    "raise the limit of the process (`ulimit -v`, the container's), or set a smaller shard_size; then run the same "
+    "command again."
+)
 _NOT_WRITABLE = DISK_FULL | {errno.EIO}
 _UNUSABLE_PATH = frozenset(
     {
@@ -301,7 +306,7 @@ def exit_on_error() -> Generator[None]:
     """On a ``BestofnError``, print its message and end the program with its exit code.
 
     A missing optional package is handled like a ``ConfigError``. A path that cannot be used, and a disk that is full or
-    read-only, are handled like a ``MachineError``. Other errors are not caught.
+    read-only, and memory that is used up, are handled like a ``MachineError``. Other errors are not caught.
     """
     try:
         yield
@@ -313,6 +318,9 @@ def exit_on_error() -> Generator[None]:
             raise
         print(f"bestofn: {message}", file=sys.stderr)
         raise SystemExit(ConfigError.exit_code) from None
+    except MemoryError:
+        print(f"bestofn: {OUT_OF_MEMORY}", file=sys.stderr)
+        raise SystemExit(MachineError.exit_code) from None
     except OSError as error:
         if not (message := _unusable(error)):
             raise

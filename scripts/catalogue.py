@@ -279,6 +279,7 @@ VERIFY = Command(
         "in_place": Setting(bool, False, "replace FILE by the file with verdicts"),
         "overwrite": Setting(bool, False, "replace verdict columns that the table already has"),
         "split": Setting(str, None, "for a dataset of the Hub: the split to read"),
+        "max_row_mb": Setting(PositiveCount, 64, "size of the largest row of a JSON Lines or CSV file that is read"),
         "workers": Setting(Count, 2, "worker processes; 0: verify in this process"),
         "sandbox": Setting(str, "auto", "the sandbox for programs: auto, docker, local or none"),
     },

@@ -30,6 +30,7 @@ def verify(arguments: Arguments) -> None:
         source,
         out,
         arguments.text("split"),
+        arguments.number("max_row_mb"),
         given={part: arguments.text(part) for part in PARTS},
         kind=arguments.text("kind") or "",
         workers=arguments.number("workers"),

@@ -17,7 +17,7 @@ from datasets import Features
 
 from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
-from bestofn.builders.sources.rows import csv_rows
+from bestofn.builders.sources.rows import MAX_ROW_MB, RowLimit, csv_rows
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
 
@@ -144,12 +144,12 @@ def _table_of(part: Path) -> Batch:
 class CsvAnswers(ArrowAnswers):
     """A CSV or TSV file. All its columns are read as text, and the result is a Parquet file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit: RowLimit) -> None:
         super().__init__(path=path)
-        self._file = path
+        self._file, self._limit = path, limit
 
     def _rows(self) -> Iterator[Row]:
-        return csv_rows([self._file], "\t" if self._file.suffix == ".tsv" else ",")
+        return csv_rows([self._file], "\t" if self._file.suffix == ".tsv" else ",", self._limit)
 
     @property
     def columns(self) -> list[str]:
@@ -176,8 +176,8 @@ class JsonAnswers:
 
     suffix = ".jsonl"
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, limit: RowLimit) -> None:
+        self.path, self._limit = path, limit
 
     @property
     def identity(self) -> str:
@@ -196,7 +196,8 @@ class JsonAnswers:
     def batches(self, rows: int, skip: int) -> Iterator[list[Row]]:
         """Yield lists of at most ``rows`` rows, without the first ``skip`` lists."""
         with self.path.open("rb") as file:
-            lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
+            numbered = enumerate(self._limit.lines(file, self.path), 1)
+            lines = ((number, line) for number, line in numbered if line.strip())
             for _ in islice(lines, skip * rows):
                 pass
             while batch := [self._row(*line) for line in islice(lines, rows)]:
@@ -235,13 +236,18 @@ class JsonAnswers:
             os.fsync(file.fileno())
 
 
-FILES: Mapping[str, Callable[[Path], AnswerTable]] = {".jsonl": JsonAnswers, ".csv": CsvAnswers, ".tsv": CsvAnswers}
+FILES: Mapping[str, Callable[[Path, RowLimit], AnswerTable]] = {
+    ".jsonl": JsonAnswers,
+    ".csv": CsvAnswers,
+    ".tsv": CsvAnswers,
+}
 
 
-def answer_table(source: object, split: str | None = None) -> AnswerTable:
+def answer_table(source: object, split: str | None = None, max_row_mb: int = MAX_ROW_MB) -> AnswerTable:
     """Open ``source``: a Parquet, JSON Lines or CSV file, the id of a dataset on the Hub, or a ``datasets.Dataset``.
 
-    ``split`` is the split to read from the Hub. Raises ``ConfigError`` for other sources.
+    ``split`` is the split to read from the Hub. A larger row than ``max_row_mb`` of a text file is an error. Raises
+    ``ConfigError`` for other sources.
     """
     if not isinstance(source, str | Path):
         return ArrowAnswers(_dataset(source))
@@ -249,7 +255,7 @@ def answer_table(source: object, split: str | None = None) -> AnswerTable:
     if path.suffix == ".parquet" and path.is_file():
         return ArrowAnswers(path=path)
     if path.suffix in FILES and path.is_file():
-        return FILES[path.suffix](path)
+        return FILES[path.suffix](path, RowLimit(max_row_mb, "max_row_mb"))
     if path.exists() or path.suffix in (".parquet", ".json", ".gz", ".zst", *FILES) or path.is_absolute():
         problem = "it has another format" if path.exists() else "there is no such file"
         raise ConfigError(

@@ -25,6 +25,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.resolver import LOOKED_AT
 from bestofn.builders.sources.row_reader import RowReader
+from bestofn.builders.sources.rows import MAX_ROW_MB
 from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.atomic_text import write_text
 
@@ -56,6 +57,7 @@ def verify_dataset(
     split: str | None = None,
     overwrite: bool = False,
     sandbox: str = "auto",
+    max_row_mb: int = MAX_ROW_MB,
     **settings: Setting,
 ) -> Batch:
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
@@ -64,12 +66,12 @@ def verify_dataset(
     ``columns`` maps ``response``, ``reference``, ``question`` and other parts of a query to columns, as the setting
     ``dataset.columns`` of a build does. The parts without an entry are found as in a build.
     If ``out`` is given, the result is also written to this file, and an interrupted call can be resumed: repeat the
-    call.
+    call. A larger row than ``max_row_mb`` of a JSON Lines or CSV file is an error.
     """
     import datasets
 
     folder = Path(out).parent if out else Path(tempfile.mkdtemp(prefix="bestofn-verified-"))
-    table = answer_table(dataset, split)
+    table = answer_table(dataset, split, max_row_mb)
     path = Path(out) if out else folder / f"verified{table.suffix}"
     done = verify_table(table, path, columns or {}, kind, workers, overwrite=overwrite, sandbox=sandbox, **settings)
     return datasets.load_dataset(
@@ -237,9 +239,11 @@ def _clear_unless(parts: Path, fingerprint: str) -> None:
     write_text(marker, fingerprint)
 
 
-def verify_file(source: str, out: Path, split: str | None = None, **more: Setting) -> Verified:
+def verify_file(
+    source: str, out: Path, split: str | None = None, max_row_mb: int = MAX_ROW_MB, **more: Setting
+) -> Verified:
     """Verify the responses in a file or a dataset of the Hub, and write them with verdict columns to ``out``."""
-    return verify_table(answer_table(source, split), out, **more)
+    return verify_table(answer_table(source, split, max_row_mb), out, **more)
 
 
 def _progress(initial: int) -> Batch:

@@ -52,7 +52,8 @@ def checked(value: Any, hint: Any, where: str, *, strict: bool = False) -> Any:
         kind = "" if first["type"] in WRONG_VALUES else f" ({type(value).__name__})"
         shown = f"{plain!r}{kind}" if _is_plain(value) else f"a {type(value).__name__}"
         expected = expected_value(hint) or f"{_hint_name(hint)} ({first['msg'].lower()})"
-        raise ConfigError(f"{where} is {shown}; expected {expected}.") from error
+        finite = ", without inf and nan" if first["type"] == "finite_number" else ""
+        raise ConfigError(f"{where} is {shown}; expected {expected}{finite}.") from error
 
 
 def expected_value(hint: object) -> str | None:

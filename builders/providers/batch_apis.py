@@ -34,6 +34,7 @@ ANTHROPIC_STATUS |= {"request_too_large": 413, "rate_limit": 429}  # the other e
 TOKEN_LIMIT = re.compile(r"(?i)token_limit_exceeded|enqueued|try again once")
 CLOCK_SKEW_S = 600.0  # the service's clock may be behind the local clock by this much
 log = logging.getLogger(__name__)
+UNPROCESSED = ("batch_expired", "batch_cancelled")  # OpenAI's codes of requests that a job did not reach in its time
 MALFORMED = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, RecursionError)
 
 
@@ -100,16 +101,19 @@ class HttpBatches:
     def result(self, *files: bytes) -> BatchResult:
         """Parse all lines of the result files. If several lines answer one request, a reply is used before an error."""
         answers: dict[str, Reply | RequestError | None] = {}
+        unprocessed: dict[str, str] = {}
         unreadable: list[str] = []
         for line in filter(bytes.strip, b"\n".join(files).splitlines()):
             try:
                 value = decoded(line)
                 name, answer = str.__str__(value["custom_id"]), self._answer(value)
+                if isinstance(answer, str):
+                    unprocessed[name], answer = answer, None
                 if answers.get(name) is None or (isinstance(answer, Reply) and not isinstance(answers[name], Reply)):
                     answers[name] = answer
             except MALFORMED:
                 unreadable.append(redacted_message(line.decode("utf-8", "replace"))[:200])
-        return BatchResult(answers, unreadable)
+        return BatchResult(answers, unprocessed, unreadable)
 
     def _matches(self, job: JsonObject, mark: str, count: int) -> bool:
         """Return whether ``job`` may be the job that was submitted with ``mark`` and ``count`` requests."""
@@ -118,19 +122,19 @@ class HttpBatches:
     async def _outcome(self, job: JsonObject, batch: str) -> BatchResult | InProgress:
         raise NotImplementedError
 
-    def _answer(self, line: JsonObject) -> Reply | RequestError | None:
+    def _answer(self, line: JsonObject) -> Reply | RequestError | str:
         """Return the reply or the error in one line of a result.
 
-        Returns None if the service did not process the request, so that another batch job may answer it.
+        If the service did not process the request, so that another batch job may answer it, returns why.
         """
         raise NotImplementedError
 
-    def _line_error(self, status: int, value: object) -> RequestError | None:
+    def _line_error(self, status: int, value: object) -> RequestError | str:
         reason, status = self._http.redacted(error_text(_json(value))), status if status >= 400 else 500
         error = error_of_status(status, reason, f"the batch job answered {status}: {reason}", access=self._http.access)
         if isinstance(error, AuthenticationError):  # the key was accepted for the job, so it does not stop the run
             return RequestError(str(error), status=status)
-        return error if isinstance(error, RequestError) else None
+        return error if isinstance(error, RequestError) else f"status {status}: {reason}"
 
 
 class OpenAIBatches(HttpBatches):
@@ -184,12 +188,14 @@ class OpenAIBatches(HttpBatches):
             log.warning("the errors of batch job %s cannot be read: %s", batch, error)
         return self.result(*files)
 
-    def _answer(self, line: JsonObject) -> Reply | RequestError | None:
-        response = line.get("response") or {}
+    def _answer(self, line: JsonObject) -> Reply | RequestError | str:
+        response, error = line.get("response") or {}, line.get("error") or {}
+        if not response and error.get("code") in UNPROCESSED:
+            return str(error["code"])
         status, body = int(response.get("status_code") or 500), response.get("body")
         if 200 <= status < 300:
             return _reply(body, response.get("request_id"))
-        return self._line_error(status, body or {"error": line.get("error")})
+        return self._line_error(status, body or {"error": error})
 
 
 class AnthropicBatches(HttpBatches):
@@ -219,7 +225,7 @@ class AnthropicBatches(HttpBatches):
             raise ValueError(f"the status of the batch job is {status!r}; expected in_progress, canceling or ended")
         return self.result(await self._content(f"{self._path_of(batch)}/results"))
 
-    def _answer(self, line: JsonObject) -> Reply | RequestError | None:
+    def _answer(self, line: JsonObject) -> Reply | RequestError | str:
         result = line["result"]
         if result["type"] == "succeeded":
             return _reply(result["message"], result["message"].get("id"))
@@ -229,7 +235,7 @@ class AnthropicBatches(HttpBatches):
             return self._line_error(status, {"error": error})
         if result["type"] not in ("expired", "canceled"):
             raise ValueError
-        return None
+        return str(result["type"])
 
 
 async def _form(lines: bytes) -> tuple[bytes, str]:

@@ -10,6 +10,7 @@ import logging
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Protocol, TypeVar
@@ -24,6 +25,7 @@ from bestofn.builders.sampling.provider import BatchApi, BatchLimits, BatchProvi
 
 # Divides queued requests into batch jobs that the service accepts. Used by ``builders.sampling.batch_queue``.
 
+WITHOUT_REPLY = "requests without a reply in a finished batch job"  # a note in the manifest, with the reason
 LARGEST_SHARE = 0.95  # of the service's size limit, because a submission has a few bytes besides its lines
 
 
@@ -315,6 +317,7 @@ class BatchQueue:
         self._requests = PendingRequests()
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []
+        self.unprocessed: dict[str, str] = {}  # request -> why the last job did not process it, as the service says
         self._unclaimed: dict[str, NoReply] = {}  # no reply in one uncertain job; another uncertain job may have it
         self._refused = 0  # refused requests before the first reply
         self._not_taken = 0  # consecutive jobs that the service could not take
@@ -547,7 +550,9 @@ class BatchQueue:
         if result is not None and not job.given_up:
             self._not_taken, self._not_taken_since = 0, None
             self._sizes.note_done()
-        answers = (result or BatchResult()).answers
+        result = result or BatchResult()
+        answers = result.answers
+        self.unprocessed |= result.unprocessed
         answered = {
             request.name: answer for request in self._requests.known(answers) if (answer := answers[request.name])
         }
@@ -631,15 +636,18 @@ class BatchQueue:
     def _leave_out(self, names: Iterable[str]) -> None:
         """Answer ``LEFT_OUT`` to the requests ``names``: their jobs are finished without a reply to them."""
         if names := self._requests.unanswered(names):
-            self._ledger.note("requests without a reply in a finished batch job", len(names))
+            reasons = Counter(self.unprocessed.get(name, "").partition(":")[0] for name in names)
+            for reason, count in reasons.items():
+                self._ledger.note(f"{WITHOUT_REPLY} ({reason})" if reason else WITHOUT_REPLY, count)
+            why = ", ".join(f"{count} {reason or 'not in the result'}" for reason, count in sorted(reasons.items()))
             then = (
                 "in another batch job"
                 if self._mode == "batch"
                 else f"online: {price_text(self._requests.known(names))}"
             )
             log.warning(
-                "%s: %d requests got no reply in a batch job. The requests that this run needs are sent again %s.",
-                *(self._identity, len(names), then),
+                "%s: %d requests got no reply in a batch job (%s). The requests that this run needs are sent again %s.",
+                *(self._identity, len(names), why, then),
             )
             self._requests.answer(dict.fromkeys(names, NoReply.LEFT_OUT))
 

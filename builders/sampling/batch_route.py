@@ -90,7 +90,8 @@ class BatchRoute:
                 raise answer
             if left_out >= MOST_JOBS:
                 raise ServiceError(
-                    f"{MOST_JOBS} batch jobs are finished and have no reply to this request. Run the same command "
+                    f"{MOST_JOBS} batch jobs are finished and have no reply to this request (the last says: "
+                    f"{self._queue.unprocessed.get(name) or 'nothing about it'}). Run the same command "
                     f"again, or set {self._config_key}.mode=online."
                 )
 

@@ -128,11 +128,13 @@ class BatchResult:
     """The result of a batch job.
 
     ``answers`` maps the names of requests to replies or errors. None means that the service did not process the
-    request, so another batch job may answer it. ``unreadable`` contains the lines of the result that cannot be parsed.
+    request, so another batch job may answer it; ``unprocessed`` says why, for example ``batch_expired``. ``unreadable``
+    contains the lines of the result that cannot be parsed.
     ``refusal`` is set if the service refused the whole job; such a job costs nothing.
     """
 
     answers: Mapping[str, Reply | RequestError | None] = field(default_factory=dict)
+    unprocessed: Mapping[str, str] = field(default_factory=dict)
     unreadable: Sequence[str] = ()
     refusal: ProviderError | BudgetError | None = None
 

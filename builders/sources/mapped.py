@@ -19,7 +19,7 @@ from bestofn.builders.sources.distinct import DistinctQueries
 from bestofn.builders.sources.origins import Origins
 from bestofn.builders.sources.resolver import LOOKED_AT
 from bestofn.builders.sources.row_reader import RowReader
-from bestofn.builders.sources.rows import has_structs, is_one_split, rows
+from bestofn.builders.sources.rows import MAX_ROW_MB, RowLimit, has_structs, is_one_split, rows
 from bestofn.builders.sources.values import Turns, content_id
 
 # Spreads ``max_queries`` over the splits of a dataset.
@@ -63,7 +63,8 @@ class Mapped:
     no column. ``splits`` are the splits of the dataset that are read. ``offset`` skips rows of each split.
     ``max_queries`` limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the
     ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``.
-    ``merge_repeats``: see ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
+    ``merge_repeats``: see ``DistinctQueries``. A larger row than ``max_row_mb`` of a JSON or CSV file is an error.
+    ``license`` is the license of the dataset, for the dataset card.
 
     The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, the content
     of the query decides, as for ``verifier=by_split``: tests → code, tool calls → tool_calling, a reference → math,
@@ -103,6 +104,7 @@ class Mapped:
         max_queries: PositiveCount | None = None,
         min_query_chars: int = 1,
         merge_repeats: bool = True,
+        max_row_mb: PositiveCount = MAX_ROW_MB,
         license: str = "",
     ) -> None:
         self.path = path
@@ -125,6 +127,7 @@ class Mapped:
         self.group_by = Column.of("group_by", group_by) if group_by else None
         self.offset, self.max_queries = offset, max_queries
         self.merge_repeats, self.license = merge_repeats, license
+        self.limit = RowLimit(max_row_mb)
 
     @property
     def skipped(self) -> Counter[str]:
@@ -187,6 +190,7 @@ class Mapped:
             split=split,
             streaming=self.streaming,
             split_column=column,
+            limit=self.limit,
         )
         first = list(islice(all_rows, LOOKED_AT))
         names: Row = {name: None for row in first for name in row}

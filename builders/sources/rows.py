@@ -15,10 +15,11 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeGuard, cast
+from typing import IO, Any, AnyStr, BinaryIO, NamedTuple, Protocol, TypeGuard, cast
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import nearest
+from bestofn.builders.formats.output_file import is_device
 from bestofn.builders.records import Row
 
 # Reads the rows of JSON and CSV files one at a time, and keeps their values unchanged.
@@ -34,12 +35,50 @@ log = logging.getLogger(__name__)
 
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 HEAD_BYTES = 16 << 20  # bytes that are read in advance to collect keys; takes less than a second
-MAX_FIELD_CHARS = 1 << 30  # limit on the characters of one value in a CSV file
+MAX_ROW_MB = 64  # default limit on one row of a JSON or CSV file; reading it takes about 14 times as much memory
 DELIMITERS = (";", "\t", "|")
 JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 
 
-def json_rows(files: Sequence[Path]) -> Iterator[Row]:
+class RowLimit(NamedTuple):
+    """The size of the largest row that is read, in MB, and the name of its setting."""
+
+    mb: int = MAX_ROW_MB
+    setting: str = "dataset.max_row_mb"
+
+    def lines(self, stream: IO[AnyStr], file: Path) -> Iterator[AnyStr]:
+        """Yield the lines of ``stream``. Raises ``SourceError`` at a longer one, before all of it is in memory.
+
+        A first line that begins with a bracket may be a JSON list of many rows, so it may have any length.
+        """
+        most = self.mb << 20
+        number = 1
+        while line := stream.readline(most + 1):
+            if len(line) > most:
+                is_list = isinstance(line, bytes) and line.lstrip(b"\xef\xbb\xbf \t").startswith(b"[")
+                if number > 1 or not is_list:
+                    raise self.exceeded(file, f"line {number}")
+                line += stream.readline()
+            yield line
+            number += 1
+
+    def exceeded(self, file: Path, place: str) -> SourceError:
+        """Return the error of a row that is too large."""
+        return SourceError(
+            f"{file}: {place} is larger than {self.mb} MB; expected a smaller row. If the row is meant, set "
+            f"{self.setting}={8 * self.mb}. Otherwise remove it from the file."
+        )
+
+
+def check_is_file(path: Path, setting: str) -> None:
+    """Raise ``SourceError`` if ``path`` is a device or a pipe. Rows are read twice, and a device may never end."""
+    if is_device(path):
+        raise SourceError(
+            f"{setting} is {path}, which is a device or a pipe; expected a file or a folder. Write the rows to a file."
+        )
+
+
+def json_rows(files: Sequence[Path], limit: RowLimit = RowLimit()) -> Iterator[Row]:
     """Yield the rows of ``files`` in order. A file is JSON Lines or one JSON list, maybe compressed (``COMPRESSION``).
 
     The keys of all rows in the first ``HEAD_BYTES`` bytes are collected. Every row has these keys, and the keys of
@@ -48,17 +87,17 @@ def json_rows(files: Sequence[Path]) -> Iterator[Row]:
     """
     keys: dict[str, None] = {}
     size = 0
-    for row, length in _rows_with_sizes(files):
+    for row, length in _rows_with_sizes(files, limit):
         keys.update(dict.fromkeys(row))
         size += length
         if size >= HEAD_BYTES:
             break
-    for row, _ in _rows_with_sizes(files):
+    for row, _ in _rows_with_sizes(files, limit):
         keys.update(dict.fromkeys(row))
         yield {**keys, **row}
 
 
-def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
+def csv_rows(files: Sequence[Path], delimiter: str = ",", limit: RowLimit = RowLimit()) -> Iterator[Row]:
     """Yield the rows of ``files`` in order. The first line of each file has the keys.
 
     All values are texts; an empty value is None. If a row has too few values, the missing ones are None. If the first
@@ -66,15 +105,15 @@ def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
 
     Raises ``SourceError`` with file and line if a row has too many values or is not CSV in UTF-8.
     """
-    csv.field_size_limit(MAX_FIELD_CHARS)
     for file in files:
-        yield from _csv_rows_of(file, _delimiter_of(file, delimiter))
+        yield from _csv_rows_of(file, _delimiter_of(file, delimiter, limit), limit)
 
 
-def _delimiter_of(file: Path, usual: str) -> str:
+def _delimiter_of(file: Path, usual: str, limit: RowLimit) -> str:
     """Return the delimiter in the first line of ``file``: ``usual`` if the line has it, else one of ``DELIMITERS``."""
+    csv.field_size_limit(limit.mb << 20)
     with _opened(file) as stream:
-        first = stream.readline().decode("utf-8-sig", "replace")
+        first = next(limit.lines(stream, file), b"").decode("utf-8-sig", "replace")
     for delimiter in (usual, *DELIMITERS):
         if any(len(values) > 1 for values in csv.reader([first], delimiter=delimiter)):
             if delimiter != usual:
@@ -85,9 +124,9 @@ def _delimiter_of(file: Path, usual: str) -> str:
     return usual
 
 
-def _csv_rows_of(file: Path, delimiter: str) -> Iterator[Row]:
+def _csv_rows_of(file: Path, delimiter: str, limit: RowLimit) -> Iterator[Row]:
     with _opened(file) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
-        lines = csv.reader(text, delimiter=delimiter, strict=True)
+        lines = csv.reader(limit.lines(text, file), delimiter=delimiter, strict=True)
         try:
             header = next(lines, [])
             for values in lines:
@@ -102,6 +141,8 @@ def _csv_rows_of(file: Path, delimiter: str) -> Iterator[Row]:
                     padded = [*values, *[""] * (len(header) - len(values))]
                     yield {name: value or None for name, value in zip(header, padded, strict=True)}
         except (csv.Error, UnicodeDecodeError) as error:
+            if "field larger than field limit" in str(error):
+                raise limit.exceeded(file, f"the row that ends in line {lines.line_num}") from error
             line = lines.line_num if isinstance(error, csv.Error) else _first_invalid_utf8(file)
             raise _unreadable(file, f"line {line}: {error}", "Expected: CSV in UTF-8.") from error
 
@@ -117,7 +158,7 @@ def _first_invalid_utf8(file: Path) -> int:
     return 0
 
 
-def _rows_with_sizes(files: Sequence[Path]) -> Iterator[tuple[Row, int]]:
+def _rows_with_sizes(files: Sequence[Path], limit: RowLimit) -> Iterator[tuple[Row, int]]:
     """Yield the rows of ``files`` as (row, size in bytes).
 
     The size is 0 for items of a JSON list, because the whole list is in memory.
@@ -125,7 +166,7 @@ def _rows_with_sizes(files: Sequence[Path]) -> Iterator[tuple[Row, int]]:
     for file in files:
         with _opened(file) as stream:
             begun = False
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(limit.lines(stream, file), 1):
                 text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
                 if not begun and text.startswith(b"["):
                     yield from ((row, 0) for row in _list_items(file, text + stream.read()))
@@ -194,6 +235,7 @@ def rows(
     split: str | None = None,
     streaming: bool = True,
     split_column: str = "",
+    limit: RowLimit = RowLimit(),
 ) -> Iterator[Row]:
     """Yield the rows of ``path`` in order.
 
@@ -205,18 +247,23 @@ def rows(
     files of ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, the rows
     whose column ``split_column`` is ``split`` are read. If there is no such column, ``split`` is ignored.
 
+    ``limit`` is the size of the largest row of a JSON or CSV file.
+
     A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed. After
     a wrong guess, the training rows could be the held-out set, and the test prompts would not be protected.
 
     Raises ``SourceError`` if the path, the split or the format is wrong, or if a file cannot be read.
     """
+    if not path.strip():
+        raise SourceError("dataset.path is empty; expected a file, a folder or the id of a dataset of the Hub.")
     local = Path(path).expanduser()
+    check_is_file(local, "dataset.path")
     if not local.exists() and _looks_local(path, format):
         raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)} Set dataset.path=…")
     problem = f"dataset.path is {path}: it cannot be read as {format or 'a dataset'}"
     with _source_errors(problem, "Check the file, or set dataset.format."):
         chosen = _files_of_split(local, split) if local.exists() else path
-        loaded = _written_rows(chosen, format)
+        loaded = _written_rows(chosen, format, limit)
         if loaded is None:
             with _without_torch():
                 loaded = _load(chosen, format, config, split, streaming)
@@ -240,15 +287,15 @@ def is_one_split(path: str) -> bool:
     )
 
 
-def _written_rows(path: Path | list[Path] | str, format: str | None) -> Iterator[Row] | None:
+def _written_rows(path: Path | list[Path] | str, format: str | None, limit: RowLimit) -> Iterator[Row] | None:
     """Return the rows of JSON or CSV files with their values unchanged; None for a dataset in another format."""
     if isinstance(path, str) or _is_saved(path):
         return None
     reader, files = _reader_and_files(path, format)
     if reader == "json":
-        return json_rows(files)
+        return json_rows(files, limit)
     if reader == "csv":
-        return csv_rows(files, "\t" if _suffix(files[0]) == ".tsv" else ",")
+        return csv_rows(files, "\t" if _suffix(files[0]) == ".tsv" else ",", limit)
     return None
 
 
@@ -334,7 +381,7 @@ def _source_errors(problem: str, remedy: str) -> Iterator[None]:
     """Convert any error of the block to a ``SourceError`` that states the problem, the error and the remedy."""
     try:
         yield
-    except SourceError:
+    except (SourceError, MemoryError):
         raise
     except Exception as error:  # datasets raises many types of errors for a dataset that it cannot read
         raise SourceError(f"{problem} ({type(error).__name__}: {_first_line(error)}). {remedy}") from error

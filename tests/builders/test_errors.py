@@ -50,6 +50,13 @@ def test_a_disk_that_cannot_be_written_is_named(
     assert message in capsys.readouterr().err
 
 
+def test_used_up_memory_ends_the_command_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, exit_on_error():
+        bytearray(1 << 60)
+    assert end.value.code == 3
+    assert "the memory of this process is used up" in capsys.readouterr().err
+
+
 def test_any_other_error_of_the_system_is_a_defect(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), exit_on_error():
         (tmp_path / "missing").read_text()

@@ -96,6 +96,28 @@ def test_requests_without_a_reply_go_into_another_job_and_refused_ones_do_not(tm
     assert states(tmp_path) == ["closed"] * 2
 
 
+def test_lines_that_the_service_did_not_process_are_named(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
+    """OpenAI writes a line for each request that a job did not reach in its time, or that failed with a status of 5xx."""
+    double, left = OpenAIDouble(), [True]
+
+    def spoiled(lines: list[bytes]) -> list[bytes]:
+        if not left:
+            return lines
+        left.clear()
+        first, second, *others = map(json.loads, lines)
+        first |= {"response": None, "error": {"code": "batch_expired", "message": "not executed in 24 h"}}
+        second["response"] |= {"status_code": 500, "body": {"error": {"message": "we failed"}}}
+        return [json.dumps(line).encode() for line in (first, second, *others)]
+
+    double.damage = spoiled
+    with WireServer(double) as server:
+        drawn, totals = draw(tmp_path, chat(server))
+    assert all(isinstance(one, Completion) for pair in drawn for one in pair)
+    note = "requests without a reply in a finished batch job"
+    assert totals["batch_faults"] == {f"{note} (batch_expired)": 1, f"{note} (status 500)": 1}
+    assert "(1 batch_expired, 1 status 500)" in caplog.text
+
+
 def test_a_request_that_no_job_answers_is_an_error(tmp_path) -> None:
     double = OpenAIDouble(polls=0, unanswered=("Q1",))
     with WireServer(double) as server:

@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import lzma
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from bestofn.builders.errors import SourceError
 from bestofn.builders.sources import rows
 from bestofn.builders.sources.mapped import Mapped
-from bestofn.builders.sources.rows import csv_rows, json_rows
+from bestofn.builders.sources.rows import RowLimit, csv_rows, json_rows
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -138,3 +139,45 @@ def test_the_line_of_csv_that_cannot_be_read_is_named(tmp_path: Path, bad: bytes
     (tmp_path / "a.csv").write_bytes(b"a,b\n" + bad)
     with pytest.raises(SourceError, match=rf"cannot be read because line {line}: "):
         list(csv_rows([tmp_path / "a.csv"]))
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.json"])
+def test_a_row_above_the_limit_is_refused_with_its_key(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    row = {"question": "x" * (2 << 20)}
+    file.write_text(f"question\nsmall\n{row['question']}\n" if name.endswith("csv") else f"{json.dumps(row)}\n")
+    with pytest.raises(SourceError, match=r"larger than 1 MB.*set dataset\.max_row_mb=8"):
+        list(rows.rows(str(file), limit=RowLimit(1)))
+    assert list(rows.rows(str(file), limit=RowLimit(3)))[-1] == row
+
+
+def test_a_quoted_value_over_many_lines_counts_as_one_row(tmp_path: Path) -> None:
+    value = "line\n" * (1 << 19)
+    (tmp_path / "a.csv").write_text(f'question\n"{value}"\n')
+    with pytest.raises(SourceError, match="larger than 1 MB"):
+        list(csv_rows([tmp_path / "a.csv"], limit=RowLimit(1)))
+    assert list(csv_rows([tmp_path / "a.csv"], limit=RowLimit(3))) == [{"question": value}]
+
+
+def test_a_list_of_many_rows_in_one_line_is_read(tmp_path: Path) -> None:
+    items = [{"question": f"{number}: {'x' * 1000}"} for number in range(3000)]
+    (tmp_path / "a.json").write_text("\ufeff" + json.dumps(items), "utf-8")
+    assert list(json_rows([tmp_path / "a.json"], RowLimit(1))) == items
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/dev/random"])
+def test_a_device_is_refused(path: str) -> None:
+    with pytest.raises(SourceError, match=f"{path}, which is a device.*expected a file"):
+        list(rows.rows(path, format="jsonl"))
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.jsonl")
+    with pytest.raises(SourceError, match="a device or a pipe"):
+        list(rows.rows(str(tmp_path / "rows.jsonl")))
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_is_refused(path: str) -> None:
+    with pytest.raises(SourceError, match="is empty; expected"):
+        list(rows.rows(path))
