@@ -16,13 +16,15 @@ from bestofn.scripts.catalogue import COMMANDS
 
 PROVIDERS = ("openai", "claude", "local")  # for commands such as ``bestofn openai generate …``
 HELP = ("-h", "--help", "help")
+FIRST = ("build", "verify", "inspect", "report", "push", "train", "best", "doctor")
+"""The commands that a person needs first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command whose name is the first word of ``arguments``; None reads ``sys.argv``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or (words[0] in HELP and len(words) == 1):
-        print(usage())
+    if not words or (words[0] in HELP and words[1:] in ([], ["all"])):
+        print(usage(FIRST if len(words) < 2 else tuple(COMMANDS)))
         return
     if words[0] in ("--version", "-V"):
         from importlib.metadata import version
@@ -87,20 +89,22 @@ def unknown_command(name: str) -> str:
 
     near = nearest(name, COMMANDS)
     hint = f" Did you mean `bestofn {near}`?" if near else ""
-    return f"bestofn: there is no command {name!r}.{hint}\n\n{usage()}"
+    return f"bestofn: there is no command {name!r}.{hint}\n\n{usage(tuple(COMMANDS))}"
 
 
-def usage() -> str:
-    """Return the usage text with the list of commands."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+def usage(names: Sequence[str]) -> str:
+    """Return the usage text with the commands ``names``."""
+    width = max(map(len, names))
+    lines = [f"  {name:<{width}}  {COMMANDS[name].summary}" for name in names]
+    rest = len(COMMANDS) - len(names)
     return "\n".join(
         [
             "usage: bestofn COMMAND [RUN …] [key=value …] [--json] [--dry-run] [--help] [--version]",
             "",
             *lines,
             "",
-            "`bestofn COMMAND --help` shows the words, groups and settings of one command.",
+            "`bestofn COMMAND --help` shows the words, groups and settings of one command."
+            + (f" `bestofn --help all` lists {rest} more commands." if rest else ""),
         ]
     )
 

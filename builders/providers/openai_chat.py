@@ -69,12 +69,12 @@ class OpenAIChat(HttpBatchService):
         if bearer and settings.get("api_key"):
             raise ValueError("api_key and bearer are both set; expected one of them")
         self._tokens = BearerTokens(bearer) if bearer else None
-        own = self.base_url == self.public_url
+        own = self.base_url == OpenAIChat.public_url
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the header that contains ``key``, unless ``bearer`` is set; at OpenAI, also ``account_headers``."""
-        own = account_headers() if self.base_url == self.public_url else {}
+        own = account_headers() if self.base_url == OpenAIChat.public_url else {}
         return own if self._tokens else own | super().key_headers(key)
 
     def credentials(self) -> Credentials | None:

@@ -17,7 +17,7 @@ from bestofn.scripts.completion import candidates, main
     ("line", "expected"),
     [
         ("tr", {"train", "train_pocket"}),
-        ("build provider=o", {"provider=ollama", "provider=openai", "provider=openai_chat"}),
+        ("build provider=o", {"provider=ollama", "provider=openai", "provider=openai_chat", "provider=openrouter"}),
         ("build provider=vllm provider.base", {"provider.base_url="}),
         ("build --dry", {"--dry-run"}),
         ("train d", {"dpo", "dtype="}),

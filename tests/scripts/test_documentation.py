@@ -239,11 +239,11 @@ def test_a_command_that_reads_runs(page: str, words: list[str], demo: Path) -> N
 
 
 @pytest.mark.train
-def test_the_training_snippet_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (text,) = [text for text in blocks(ROOT / "README.md", "python") if "DPOTrainer" in text]
+def test_the_training_snippet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (text,) = [text for text in blocks(ROOT / "docs/training.md", "python") if "DPOTrainer" in text]
     words = ["dataset=starter", "dataset.max_queries=6", "n=4", "pairs=verified_vs_refuted", "out=runs/demo"]
     assert run_here(["build", *words], cwd=tmp_path).returncode == 0
     weights = ROOT / "builders" / "pocket" / "weights"
     script = text.replace("your-model", str(weights)).replace('DPOConfig("out"', 'DPOConfig("out", max_steps=1')
     monkeypatch.chdir(tmp_path)
-    exec(compile(script, "README.md", "exec"), {"__name__": "__main__"})  # noqa: S102 our own page
+    exec(compile(script, "training.md", "exec"), {"__name__": "__main__"})  # noqa: S102 our own page
