@@ -27,13 +27,19 @@ def _same_texts(expected: Sequence[Line], found: Sequence[Line]) -> tuple[list[L
     texts = [{_key(row): row.get("output_messages") for row in _candidates(lines)} for lines in (expected, found)]
     equal = {key for key, text in texts[0].items() if texts[1].get(key) == text}
     for lines in (expected, found):
-        heads = [{key: line[key] for key in ("file", "columns") if key in line} for line in lines if "file" in line]
+        heads = [{"file": line["file"], "columns": _kinds(line.get("columns", {}))} for line in lines if "file" in line]
         exits = [line for line in lines if "exit" in line]
         rows = [row for row in _candidates(lines) if _key(row) in equal]
         kept = [{key: value for key, value in row.items() if key not in siblings} for row in rows]
         count = {"candidates": sorted(map(str, texts[0] if lines is expected else texts[1]))}
         chosen.append([*exits, *heads, count, *kept])
     return chosen[0], chosen[1]
+
+
+def _kinds(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the types of ``columns``. Whether messages are structs or JSON depends on the texts that were sampled."""
+    of_messages = ("list<element: struct<role: string", "list<element: extension<arrow.json>>")
+    return {name: "messages" if kind.startswith(of_messages) else kind for name, kind in columns.items()}
 
 
 def _candidates(lines: Sequence[Line]) -> list[Line]:

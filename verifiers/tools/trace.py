@@ -20,6 +20,7 @@ _ERROR_TEXT = re.compile(
     r"|missing (?:\d+ )?required\b|(?:unknown|no such) (?:tool|function|argument|parameter)\b)",
     re.IGNORECASE,
 )
+_LIMITS = ("repeated", "max_turns", "max_tokens", "truncated")
 _FAILED_STATUS = frozenset({"error", "failed", "failure"})
 
 
@@ -43,6 +44,13 @@ def broken_tool(candidate: Candidate) -> str:
         if isinstance(result, Mapping) and result.get("source") == "failed":
             return f"{result.get('name')}: {result.get('error')}"
     return ""
+
+
+def without_answer(candidate: Candidate) -> bool:
+    """Return whether a dialogue ended at a limit, and its last message is no text of the model."""
+    last = candidate.messages[-1] if candidate.messages else {}
+    answered = last.get("role") == "assistant" and content_text(last.get("content")).strip()
+    return candidate.detail.get("tool_stop") in _LIMITS and not answered
 
 
 def corrected_calls(candidate: Candidate) -> list[bool]:

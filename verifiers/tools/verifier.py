@@ -16,7 +16,7 @@ from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSour
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tools.declarations import MadeCall, examine, same_name
 from bestofn.verifiers.tools.matching import Matching, Order, difference, match, maximum_matching
-from bestofn.verifiers.tools.trace import broken_tool, corrected_calls, refused_calls, turns_of_calls
+from bestofn.verifiers.tools.trace import broken_tool, corrected_calls, refused_calls, turns_of_calls, without_answer
 from bestofn.verifiers.tools.values import contains_fact, equal_values
 
 # Compares the final state of the tool environment with the expected state.
@@ -274,10 +274,13 @@ def _may_be_lookups(
 def decided(findings: Sequence[Finding], candidate: Candidate, name: str, detail: JsonObject) -> Verdict:
     """Return ``fail`` if a finding is False; otherwise ``abstain`` if a finding is None; otherwise ``pass``.
 
-    If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``.
+    If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. A dialogue that ended at a limit
+    before it had an answer does not pass.
     """
     failed = [reason for holds, reason in findings if holds is False]
     undecided = [reason for holds, reason in findings if holds is None]
+    if without_answer(candidate):
+        undecided.append(f"the dialogue ended without an answer ({candidate.detail['tool_stop']})")
     broken = broken_tool(candidate)
     if failed and broken:
         reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"

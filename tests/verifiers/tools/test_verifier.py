@@ -399,3 +399,21 @@ def test_prose_before_a_fenced_call_is_no_answer_without_calls(tools: Sequence[A
     expected = expecting({"name": "w", "arguments": {"city": "Oslo"}})
     assert verdict(expected, answer(text), tools).outcome == "pass"
     assert verdict(expected, answer(text.replace("Oslo", "Rome")), tools).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("stop", "text", "outcome"),
+    [
+        ("repeated", "", "abstain"),
+        ("max_turns", "", "abstain"),
+        ("max_turns", "It is warm.", "pass"),
+        ("no_tools", "", "pass"),  # a benchmark of single turns
+        ("answered", "", "pass"),
+    ],
+)
+def test_a_dialogue_that_ends_at_a_limit_passes_only_with_an_answer(stop: str, text: str, outcome: str) -> None:
+    made = answer([("w", {"city": "Oslo"})], text, tool_stop=stop)
+    found = verdict(expecting({"name": "w", "arguments": {"city": "Oslo"}}), made)
+    assert found.outcome == outcome, found
+    wrong = verdict(expecting({"name": "w", "arguments": {"city": "Rome"}}), made)
+    assert wrong.outcome == "fail"
