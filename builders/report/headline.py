@@ -46,11 +46,18 @@ def over_budget(manifest: Row) -> str:
 
 
 def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line about failed attempts and a line about repaired replies, each with the counts by cause."""
+    """Yield a line each about failed attempts, repaired replies, and replies that repeat another one."""
     if failed := spending.get("failures"):
         yield f"{sum(failed.values()):,} attempts to get a reply failed, retries included: {_listed(failed)}."
     if repaired := spending.get("repaired"):
         yield f"Replies with a defect that does not change the answer: {_listed(repaired)}."
+    asked, kept = ((spending.get("repeated") or {}).get(name) or 0 for name in ("asked_again", "kept"))
+    if asked or kept:
+        yield (
+            f"{asked:,} replies had the id and the content of the reply to another request and were asked for again; "
+            f"{kept:,} such replies were kept, so their answers may belong to another query. A cache between this "
+            "machine and the service does this: switch it off, or set provider.base_url to the service itself."
+        )
 
 
 def _scores(figures: Figures) -> list[str]:

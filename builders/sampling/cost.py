@@ -19,6 +19,7 @@ from bestofn.builders.errors import BudgetError, ConfigError, ProviderError
 from bestofn.builders.records import Completion, JsonObject, Usage
 from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.limiter import Limiter
+from bestofn.builders.sampling.repeated_replies import RepeatedReplies
 
 DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")
 HOUR = 2.0  # tokens that are cached for one hour cost this multiple of ``input``
@@ -112,6 +113,7 @@ class Ledger:
         self.batch_faults: Counter[str] = Counter()  # what went wrong with batch jobs, in words -> how often
         self._limiters: dict[Limiter, tuple[Counter[str], Counter[str]]] = {}  # -> earlier failures and retries
         self._states: list[Callable[[], str]] = []
+        self._repeated: list[RepeatedReplies] = []
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
 
@@ -143,6 +145,10 @@ class Ledger:
         The text "" is left out.
         """
         self._states.append(state)
+
+    def watch_repeated(self, replies: RepeatedReplies) -> None:
+        """Include the numbers of repeated replies of a service in ``totals``."""
+        self._repeated.append(replies)
 
     def carry(self, usd: float) -> None:
         """Record the cost of the replies that earlier runs with this journal have paid.
@@ -219,6 +225,10 @@ class Ledger:
                     sum((one.counts.failed - failed for one, (failed, _) in self._limiters.items()), Counter[str]())
                 ),
                 "repaired": dict(self.repaired),
+                "repeated": {
+                    "asked_again": sum(one.asked for one in self._repeated),
+                    "kept": sum(one.kept for one in self._repeated),
+                },
                 "prompt_tokens": self.usage.prompt,
                 "completion_tokens": self.usage.completion,
                 "cached_tokens": self.usage.cached,

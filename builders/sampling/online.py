@@ -49,6 +49,11 @@ class OnlineRoute:
             with span("request", facts) as sent:
                 try:
                     reply = await self._provider.ask(request, len(indices))
+                    if self._replies.repeated.asks_again(reply.body):
+                        await self._replies.store_unused(in_flight, reply, len(indices), "online")
+                        self._ledger.check()
+                        reply = await self._provider.ask(request, len(indices))
+                        self._replies.repeated.accept(reply.body)
                 except RequestError as error:
                     error.repeated = self._journal.was_refused(in_flight.key, in_flight.attempt, indices[0])
                     raise

@@ -18,6 +18,7 @@ from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Entry, Journal, StoredAnswer
 from bestofn.builders.sampling.provider import Mode, Provider, Reply
 from bestofn.builders.sampling.repairs import CollectedNotes
+from bestofn.builders.sampling.repeated_replies import RepeatedReplies
 from bestofn.builders.sampling.samples import shared_cost, total_usage
 
 
@@ -42,6 +43,8 @@ class ReplyStore:
         self._journal = journal
         self._ledger = ledger
         self._identity = provider.identity  # computed once, because every reply uses it
+        self.repeated = RepeatedReplies(self._identity)
+        ledger.watch_repeated(self.repeated)
         self.price = ledger.price_of(provider.model, free=provider.free)
 
     def cost_of(self, usage: Usage, answers: int, mode: str) -> float | None:
@@ -134,6 +137,12 @@ class ReplyStore:
         # Another process has stored some of these answers first; both processes use the stored ones.
         stored_first = self.replay(self.find(in_flight, list(completions)))
         return {index: stored_first.get(index, completion) for index, completion in completions.items()}
+
+    async def store_unused(self, in_flight: InFlight, reply: Reply, n: int, mode: Mode) -> None:
+        """Count the cost of ``reply`` and store it, without giving its completions to the samples of ``in_flight``."""
+        parsed = await self.parse(in_flight, reply, n, mode)
+        usd = self.cost_of(parsed.usage, len(parsed.completions), mode)
+        await self._add(in_flight, (), reply, parsed.usage, usd, mode, time.time())
 
     async def _add(
         self,
