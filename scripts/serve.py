@@ -11,6 +11,7 @@ from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.urls import names_this_machine
 from bestofn.scripts.catalogue import SERVE
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def serve(config: JsonObject) -> None:
     from bestofn.builders.serving.server import LocalServer, taken_port
 
     host, key = config["host"], str(config["api_key"] or "")
-    if host not in ("127.0.0.1", "localhost", "::1") and not key:
+    if not names_this_machine(f"[{host}]" if ":" in host else host) and not key:
         raise ConfigError(
             f"host is {host}, which other machines can reach, and api_key is not set. Set api_key=…, or use "
             "host=127.0.0.1."

@@ -92,3 +92,14 @@ def _place(parts: SplitResult) -> str:
     host = f"[{host}]" if ":" in host else host
     port = parts.port
     return host if port in (None, DEFAULT_PORTS.get(parts.scheme.lower())) else f"{host}:{port}"
+
+
+def names_this_machine(host: str | None) -> bool:
+    """Return whether ``host``, the header Host of a request, is a name of this machine.
+
+    A page of another origin can send requests here by a name of its own that resolves to this machine (DNS rebinding).
+    """
+    try:
+        return urlsplit(f"//{host or ''}").hostname in ("127.0.0.1", "localhost", "::1")
+    except ValueError:
+        return False

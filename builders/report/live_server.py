@@ -19,12 +19,12 @@ from urllib.parse import parse_qs, urlsplit
 from bestofn.builders.errors import BestofnError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import redacted_text
+from bestofn.builders.redaction.urls import names_this_machine
 from bestofn.builders.report.html_page import Browser, document
 from bestofn.builders.report.live_report import LiveReport
 from bestofn.builders.report.query_html import Parts
 
 HOST = "127.0.0.1"
-NAMES = (HOST, "localhost")
 LAST_LOOK_S = 3.0  # after the run has ended, an open page gets this long to fetch the last state
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer one request of the page."""
         try:
             address = urlsplit(self.path)
-            if urlsplit(f"//{self.headers.get('Host')}").hostname not in NAMES:
+            if not names_this_machine(self.headers.get("Host")):
                 self._send(403, "text/plain", f"Open {self.server.url} instead.")
                 return
             self._answer(address.path.strip("/").split("/"), parse_qs(address.query))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bestofn.builders.errors import BudgetError, ConfigError, ProviderError
@@ -277,9 +277,10 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
     table = {}
     for model, price in models.items():
         try:
-            table[str(model)] = replace(Price(**price), **origin)
+            own = {key: str(value) if key in ("date", "source") else value for key, value in price.items()}
+            table[str(model)] = Price(**{**origin, **own})
             _check_amounts(f"{where}: the price of {model!r}", price)
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             raise ConfigError(
                 f"{where}: the price of {model!r} is {price!r}; expected a mapping. Its keys are input, output, "
                 f"cached and cache_write (dollars per million tokens), call (dollars per completion) and batch (share "

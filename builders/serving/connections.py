@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bestofn.builders.errors import ProviderError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.urls import names_this_machine
 from bestofn.builders.serving.request_log import RequestLog
 
 T = TypeVar("T")
@@ -24,7 +25,11 @@ PUBLIC = ("/health",)  # paths that need no key
 
 
 class RequireKey:
-    """Middleware that refuses requests without the bearer key ``api_key``, and records when each request arrived."""
+    """Middleware that refuses requests without the bearer key ``api_key``, and records when each request arrived.
+
+    If no key is set, only requests whose host is a name of this machine are answered: a web page of another origin
+    knows no key, but could otherwise use the server through a host name that resolves to this machine.
+    """
 
     def __init__(self, app: ASGIApp, api_key: str) -> None:
         self._app = app
@@ -34,7 +39,12 @@ class RequireKey:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             scope.setdefault("state", {})["started"] = time.perf_counter()
-            given = dict(scope["headers"]).get(b"authorization", b"")
+            headers = dict(scope["headers"])
+            if not self._required and not names_this_machine(headers.get(b"host", b"").decode("latin-1")):
+                refusal = error_response(403, "use the address http://127.0.0.1, or set api_key=…", "invalid_host")
+                await refusal(scope, receive, send)
+                return
+            given = headers.get(b"authorization", b"")
             known = any(hmac.compare_digest(given, expected) for expected in self._expected)
             if self._required and scope["path"] not in PUBLIC and not known:
                 refusal = error_response(401, "the bearer key is missing or wrong", "invalid_api_key")

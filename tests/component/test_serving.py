@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import openai
 import pytest
@@ -165,3 +167,18 @@ def test_only_this_machine_reaches_the_server_unless_a_key_is_set() -> None:
         ConfigError, match=r"host is 0\.0\.0\.0, which other machines can reach, and api_key is not set"
     ):
         serve({"host": "0.0.0.0", "api_key": None})
+
+
+@pytest.mark.parametrize(
+    ("key", "host", "status"), [("", "evil.com", 403), ("", "localhost", 200), ("k", "evil.com", 200)]
+)
+def test_without_a_key_only_names_of_this_machine_are_answered(folder: Path, key: str, host: str, status: int) -> None:
+    """A web page can send requests here by a name that resolves to this machine, but it does not know the key."""
+    with running(folder, key) as server:
+        address = urlsplit(server.url)
+        for path in ("/v1/models", "/health"):
+            connection = http.client.HTTPConnection(str(address.hostname), address.port or 80)
+            connection.request("GET", path, headers={"Host": host, "Authorization": f"Bearer {key}"})
+            reply = connection.getresponse()
+            assert reply.status == status, reply.read()
+            connection.close()

@@ -1,3 +1,4 @@
+import re
 import shlex
 from dataclasses import astuple, dataclass, fields, replace
 
@@ -11,6 +12,8 @@ from bestofn.builders.records import Usage
 from bestofn.builders.run.forecast import estimate
 from bestofn.builders.sampling.cost import Ledger, Plan, Price, load_prices, price_setting
 from bestofn.builders.sampling.limiter import Limiter, RateLimits
+
+DOCUMENTED = ("claude-sonnet-4-5-20250929", "claude-opus-4-5-20251101", "gpt-5.1", "gpt-4o", "gpt-4o-mini")
 
 
 @dataclass
@@ -40,6 +43,18 @@ def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
     assert prices[model] is prices[known] is not None
     assert prices[known].date
     assert prices[known].source.startswith("https://")
+
+
+def test_the_models_of_the_documents_have_a_price_with_its_date() -> None:
+    """Every model of the services that a document behind the project names; ``documents.md`` lists the documents."""
+    prices = load_prices()
+    for model in DOCUMENTED:
+        price = prices[model]
+        assert price is not None, model
+        assert price.input > 0
+        assert price.output > price.input
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", price.date)
+        assert price.source.startswith("https://")
 
 
 @pytest.mark.parametrize(
