@@ -108,13 +108,15 @@ class Run:
 def build(
     dataset: str | Path | Iterable[Row],
     provider: str = "pocket",
-    n: int = 8,
+    n: int | None = None,
     *,
     columns: Mapping[str, object] | None = None,
     out: str | Path | None = None,
     **settings: Setting,
 ) -> Run:
     """Sample ``n`` responses per query, verify and score them, make pairs, and return the run.
+
+    If ``n`` is None, 4 responses are sampled, or all recorded responses are read.
 
     ``dataset`` is the name of a dataset, a file, or rows. ``columns`` maps ``question``, ``reference``, ``response``
     and other parts of a query to columns, as the setting ``dataset.columns``; the others are found. ``settings`` are
@@ -132,7 +134,12 @@ def build(
     words, name = _dataset_words(dataset, out)
     folder = Path(out) if out is not None else Path("runs") / f"{name}-{provider}"
     words += settings_words({"dataset": {"columns": dict(columns)}}) if columns else []
-    words += [f"provider={provider}", f"n={n}", f"out={quoted(str(folder))}", *settings_words(settings)]
+    words += [
+        f"provider={provider}",
+        f"n={'null' if n is None else n}",
+        f"out={quoted(str(folder))}",
+        *settings_words(settings),
+    ]
     config = compose(words)
     config["command"] = public_words(words)
     check_settings(config, "build")

@@ -201,7 +201,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One response to a query: the messages after the prompt. ``error`` is set if there is no usable response."""
+    """One response to a query: the messages after the prompt. ``error`` is set if there is no usable response.
+
+    ``temperature`` and ``max_tokens`` are those of its first request, as they were sent. They are None if they were not
+    sent, or if the response was recorded and they are not known.
+    """
 
     index: int
     messages: tuple[Message, ...] = ()
@@ -216,6 +220,9 @@ class Candidate:
     seed: int | None = None
     arm: Arm = "sample"
     variant: str = ""  # name of the prompt variant, if any
+    temperature: float | None = None
+    max_tokens: int | None = None
+    persona: str = ""  # name of the persona, if any
     detail: JsonObject = field(default_factory=_empty_object)
     error: str = ""
     at: float | None = field(default=None, compare=False)  # when the last reply was stored, in seconds since 1970

@@ -34,7 +34,7 @@ from bestofn.builders.records import (
 if TYPE_CHECKING:
     from datasets import Features
 
-SCHEMA_VERSION = "1.2.0"
+SCHEMA_VERSION = "1.3.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``cache_hour``: only prices use it
 
 
@@ -69,6 +69,9 @@ def features() -> Mapping[str, Features]:
         "seed": integer,
         "arm": text,
         "variant": text,
+        "temperature": number,
+        "max_tokens": integer,
+        "persona": text,
         "detail": json_object,
         "error": text,
         "at": number,

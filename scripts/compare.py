@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bestofn.builders.analysis.candidates import blocks_of_run
 from bestofn.builders.analysis.comparison import (
+    Answers,
     Comparison,
     Difference,
     QueryOutcome,
@@ -67,16 +68,24 @@ def text(before: str, after: str, found: Comparison) -> str:
         )
     lines.append(f"\n{'':<18}{'queries':>8}{'before':>10}{'after':>10}{'change':>10}   95 % interval")
     lines += map(_difference, found.differences)
+    answers = (("before", found.answers_before), ("after", found.answers_after))
     lines.append(
         f"\nfirst candidate: {found.only_first_won} correct only before, {found.only_second_won} only after; "
         f"McNemar p = {found.p_value:.3g}"
     )
-    lines.append(f"verdicts of error, not counted: {found.errors_before} before, {found.errors_after} after")
+    lines += [f"answers {side:<7} {answers_text(one)}" for side, one in answers]
     return "\n".join([*lines, *map(_split, found.splits)])
 
 
+def answers_text(answers: Answers) -> str:
+    """Return how many answers one run has, their verdicts, and how many of them pass@k counts."""
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in answers.outcomes.items() if count)
+    cut = f", {answers.truncated:,} cut off" if answers.truncated else ""
+    return f"{answers.total:,}: {outcomes or 'none'}{cut}; pass@k counts {answers.counted:,}"
+
+
 def _difference(one: Difference) -> str:
-    if one.interval is None:
+    if one.interval is None or one.before is None or one.after is None:
         return f"{one.name:<18}{one.queries:>8}{MISSING:>10}{MISSING:>10}{MISSING:>10}"
     low, high = one.interval
     figures = f"{one.name:<18}{one.queries:>8}{one.before:>10.3f}{one.after:>10.3f}{one.change:>+10.3f}"

@@ -45,11 +45,8 @@ def refine(arguments: Arguments) -> str:
     parts = parts_of(run)
     with opened_objects(arguments, lambda objects, config: _built(objects, config, arguments)) as opened:
         refiner, pairing, config = opened.built
-        rules, sampling = rules_of(pairing), refiner.sampling
-        share = float(config.get("test_share") or 0.0)
-        settings = TableSettings(
-            rules, sampling.temperature, sampling.max_tokens, share, basis="scores", reward=refiner.reward.name
-        )
+        rules, share = rules_of(pairing), float(config.get("test_share") or 0.0)
+        settings = TableSettings(rules, share, basis="scores", reward=refiner.reward.name)
         refined = refined_rows(nested(parts), refiner, rules, opened.loop.run)
         first = list(itertools.islice(refined, 1))
         if not first and refiner.problems:

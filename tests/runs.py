@@ -32,10 +32,10 @@ CONFIG: Mapping[str, Any] = {
     "dataset": {"path": "sums.jsonl", "license": "MIT"},
     "notes": "What: sums\nWhy: größer",
 }
-SETTINGS = TableSettings(temperature=0.7, max_tokens=64, test_share=0.25)
+SETTINGS = TableSettings(test_share=0.25)
 
 
-def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterator[dict[str, Any]]:
+def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True, model: str = "tiny") -> Iterator[dict[str, Any]]:
     """Yield nested rows. Every third query calls a tool. The outcomes are random; a few are abstentions or errors."""
     draw = random.Random(seed)
     for number in range(count):
@@ -49,7 +49,7 @@ def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterat
             source="sums",
         )
         skill = draw.random()
-        judged = [one_of(draw, number, index, skill, with_tools) for index in range(n)]
+        judged = [one_of(draw, number, index, skill, with_tools, model) for index in range(n)]
         yield {
             **query_to_row(query),
             "candidates": [candidate_to_row(one.candidate) for one in judged],
@@ -68,7 +68,7 @@ def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterat
         }
 
 
-def one_of(draw: random.Random, number: int, index: int, skill: float, with_tools: bool) -> Judged:
+def one_of(draw: random.Random, number: int, index: int, skill: float, with_tools: bool, model: str) -> Judged:
     chance = draw.random()
     outcome = "error" if chance < 0.03 else "abstain" if chance < 0.06 else "pass" if draw.random() < skill else "fail"
     value = 2 * number if outcome == "pass" else 2 * number + 1 + index
@@ -88,8 +88,11 @@ def one_of(draw: random.Random, number: int, index: int, skill: float, with_tool
     candidate = Candidate(
         index,
         () if outcome == "error" else messages,
-        model="tiny",
+        model=model,
         usage=Usage(10, 5),
+        temperature=0.7,
+        max_tokens=64,
+        at=1_700_000_000.0,
         seconds=0.5 + index,
         cost_usd=0.001,
         error="timed out" if outcome == "error" else "",
@@ -123,7 +126,7 @@ def write_run(
     ``change`` is applied to each nested row.
     """
     part = out / "shards" / "00000.parquet"
-    written = write_shard(part, map(change, rows(count, n, seed=seed, tools=tools)))
+    written = write_shard(part, map(change, rows(count, n, seed=seed, tools=tools, model=model)))
     config = {**CONFIG, "n": n, "provider": {**CONFIG["provider"], "model": model}}
     described = manifest.describe(config, state="complete", queries=written, spending={"usd": 0.004 * count})
     described["views"] = write_views([part], out, described, SETTINGS)

@@ -65,6 +65,10 @@ SCHEMA = pa.schema(
         "verifier_name": TEXT,
         "verification_method": TEXT,
         "model": TEXT,
+        "temperature": NUMBER,
+        "max_tokens": COUNT,
+        "persona": TEXT,
+        "timestamp": TEXT,
     }
 )
 """The columns that the figures use. Only the first two are required; an absent column has no values."""
@@ -88,6 +92,7 @@ class Draws:
     greedy: Flags
     sampled: Flags  # whether it is a sample of the run's first model
     independent: Flags  # whether it is such a sample and depends on no verdict
+    truncated: Flags  # whether its answer is cut off
     counts: Flags  # whether it counts towards pass@k: independent and conclusive
     reward: Floats  # NaN if there is none; so are the other numbers
     seconds: Floats
@@ -190,6 +195,7 @@ class Block:
             greedy=np.array([one == "greedy" for one in arm], bool),
             sampled=np.array([one in (None, "sample") for one in arm], bool),
             independent=independent,
+            truncated=np.array([one == "length" for one in self.rows["finish_reason"].to_pylist()], bool)[row],
             counts=independent & conclusive,
             reward=reward,
             seconds=numbers(self.rows, "latency_s")[row],

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bestofn.builders.analysis.candidates import Block
+from bestofn.builders.analysis.figures import OUTCOMES
 from bestofn.builders.statistics.estimators import largest_k, pass_at_k
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval
 from bestofn.builders.statistics.proportions import mcnemar
@@ -34,7 +35,8 @@ class QueryOutcome:
     counting: Counts | None
     in_split: Counts | None
     first: bool | None  # whether sample 0 passes; None if its verdict is neither pass nor fail
-    errors: int  # number of candidates with the outcome "error"
+    outcomes: Mapping[str, int]  # outcome -> number of draws of the first model
+    truncated: int  # number of these draws that are cut off
     tokens: float  # mean number of completion tokens per candidate
 
 
@@ -42,19 +44,29 @@ class QueryOutcome:
 class Difference:
     """The mean of one measure in each of the two runs. Both means are over the same ``queries`` queries.
 
-    ``interval`` is the 95 % confidence interval of ``after`` − ``before``; None if there are no queries.
+    ``interval`` is the 95 % confidence interval of ``after`` − ``before``. All values are None if there are no queries.
     """
 
     name: str
     queries: int
-    before: float
-    after: float
+    before: float | None
+    after: float | None
     interval: tuple[float, float] | None
 
     @property
     def change(self) -> float:
-        """The difference ``after`` − ``before``."""
-        return self.after - self.before
+        """The difference ``after`` − ``before``; 0 if there are no queries."""
+        return (self.after or 0.0) - (self.before or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The draws of the first model of one run to the shared queries. pass@1 and pass@k count ``counted`` of them."""
+
+    total: int
+    counted: int
+    truncated: int  # cut off, whatever their outcome is
+    outcomes: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,8 @@ class Comparison:
     only_first_won: int  # queries in which candidate 0 passes only in the first run
     only_second_won: int
     p_value: float  # McNemar's exact test, two-sided
-    errors_before: int
-    errors_after: int
+    answers_before: Answers
+    answers_after: Answers
 
 
 def outcomes_by_query(blocks: Iterable[Block]) -> dict[str, QueryOutcome]:
@@ -110,15 +122,16 @@ def outcomes_by_query(blocks: Iterable[Block]) -> dict[str, QueryOutcome]:
 def _outcomes(block: Block) -> Iterator[tuple[str, QueryOutcome]]:
     draws, size = block.draws, len(block.ids)
     first = draws.sampled & draws.conclusive & (draws.index == 0)
-    sampled, n, c, errors, firsts, first_right = (
+    sampled, n, c, cut, firsts, first_right, *by_outcome = (
         np.bincount(draws.query[chosen], minlength=size).tolist()
         for chosen in (
             draws.sampled,
             draws.counts,
             draws.counts & draws.right,
-            draws.sampled & (draws.outcome == "error"),
+            draws.sampled & draws.truncated,
             first,
             first & draws.right,
+            *(draws.sampled & (draws.outcome == name) for name in OUTCOMES),
         )
     )
     tokens = np.bincount(draws.query, np.where(draws.sampled, np.nan_to_num(draws.tokens), 0.0), size).tolist()
@@ -131,7 +144,8 @@ def _outcomes(block: Block) -> Iterator[tuple[str, QueryOutcome]]:
                     counting=(counting := (n[place], c[place]) if n[place] else None),
                     in_split=counting,
                     first=first_right[place] > 0 if firsts[place] else None,
-                    errors=errors[place],
+                    outcomes={name: counts[place] for name, counts in zip(OUTCOMES, by_outcome, strict=True)},
+                    truncated=cut[place],
                     tokens=tokens[place] / sampled[place],
                 ),
             )
@@ -166,15 +180,20 @@ def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome
         only_first_won=lost,
         only_second_won=won,
         p_value=mcnemar(lost, won),
-        errors_before=sum(one.errors for one, _ in pairs),
-        errors_after=sum(two.errors for _, two in pairs),
+        answers_before=_answers([one for one, _ in pairs], sum(one[0] for _, one, _ in decided)),
+        answers_after=_answers([two for _, two in pairs], sum(two[0] for _, _, two in decided)),
     )
+
+
+def _answers(queries: Sequence[QueryOutcome], counted: int) -> Answers:
+    outcomes = {name: sum(one.outcomes[name] for one in queries) for name in OUTCOMES}
+    return Answers(sum(outcomes.values()), counted, sum(one.truncated for one in queries), outcomes)
 
 
 def _difference(name: str, values: Sequence[tuple[float, float]], seed: int) -> Difference:
     count = len(values)
     if not count:
-        return Difference(name, 0, 0.0, 0.0, None)
+        return Difference(name, 0, None, None, None)
     before, after = [one for one, _ in values], [two for _, two in values]
     interval = bootstrap_difference_interval(before, after, resamples=RESAMPLES, seed=seed)
     return Difference(name, count, sum(before) / count, sum(after) / count, interval)

@@ -12,6 +12,7 @@ from typing import NotRequired, TypedDict
 from bestofn.builders.analysis.audit import OpinionJson
 from bestofn.builders.statistics.descriptive import Histogram
 from bestofn.builders.statistics.estimators import CurvePoint
+from bestofn.builders.tables.made_with import MadeWith
 
 OUTCOMES = ("pass", "fail", "abstain", "error")
 
@@ -20,9 +21,10 @@ class Rates(TypedDict):
     """Rates of all queries or of one split, from 0 to 1; a rate is None if it cannot be computed for any query.
 
     ``candidates`` is the number of draws and ``verified`` the number of passes among them. ``rate`` is pass@1 and
-    ``best_of_n`` is pass@k, the means over the queries of ``pass_at`` with their 95 % intervals. They count the
-    samples of the run's first model that depend on no verdict and have the verdict pass or fail; ``left_out`` has
-    the number of all other draws, by reason. ``picked`` is the share of passes of the sample with the highest
+    ``best_of_n`` is pass@k, the means over ``counted_queries`` queries with their 95 % intervals. They count
+    ``counted`` draws, of which ``counted_truncated`` are cut off: the samples of the run's first model that depend on
+    no verdict and have the verdict pass or fail, of queries with at least k of them. ``left_out`` has the number of
+    all other draws, by reason. ``picked`` is the share of passes of the sample with the highest
     reward among ``k``, over the same queries, of those samples that have a reward. ``first`` is the share of passes
     among the samples 0 with the verdict pass or fail. ``coverage`` is the share of queries with all n samples.
     ``outcomes`` counts the candidates in use.
@@ -31,6 +33,9 @@ class Rates(TypedDict):
     queries: int
     candidates: int
     verified: int
+    counted: int
+    counted_queries: int
+    counted_truncated: int
     left_out: dict[str, int]
     outcomes: dict[str, int]
     k: int | None
@@ -178,7 +183,8 @@ class Figures(Rates):
 
     run: str
     metadata: dict[str, str]
-    n: int
+    made_with: MadeWith
+    n: int  # the most samples of the first model that a query has
     without_candidates: int  # queries of the dataset for which it has no recorded answers
     not_sent: dict[str, str]  # sampling parameters that the service does not accept
     pairing: str  # the class or function that made the pairs; "" if it is not known

@@ -202,7 +202,8 @@ def _not_sent(figures: Figures) -> Iterator[Problem]:
 
 
 def _costs(figures: Figures) -> Iterator[Problem]:
-    cost, model = figures["cost"], figures["metadata"].get("model", "")
+    cost = figures["cost"]
+    model = next((one["model"] for one in cost["by_model"] if one["usd"] is None and one["model"]), "")
     if cost["estimated"]:
         yield Problem(
             f"{cost['estimated']:,} answers came without a token count; their cost is estimated from their length."

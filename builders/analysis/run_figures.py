@@ -44,9 +44,11 @@ from bestofn.builders.statistics.intervals import RESAMPLES
 from bestofn.builders.statistics.subsets import Floats, Integers, best_of_k
 from bestofn.builders.tables import candidate_table, shards
 from bestofn.builders.tables.checksums import check_tables
+from bestofn.builders.tables.made_with import COUNTED, MadeWithTally
 from bestofn.builders.tables.parquet_files import file_side, opened, table_files
 
-SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
+SHOWN_METADATA = ("generated_at", "notes")
+TOO_FEW = "too few answers"  # the reason why pass@k leaves out the draws of a query with fewer than k of them
 CAUSE_CHARS = 160
 MOST_TEXTS = 1_000  # texts that are counted separately; further ones are counted together
 MOST_METHODS = 200  # kinds of verdicts that are counted separately
@@ -85,6 +87,7 @@ class Tally:
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
         self.name, self.metadata = name, dict(metadata or {})
+        self._made_with = MadeWithTally()
         self._splits: dict[str, int] = {}  # split -> its number
         self._split_of: list[Integers] = []  # the number of the split of each query, per block
         self._per_query: list[dict[str, Integers]] = []  # numbers of each query, per block
@@ -119,6 +122,9 @@ class Tally:
         self._add_verdicts(rows, outcomes, row_splits)
         self._add_answers(rows, numbers(rows, "reward_final"))
         self._add_costs(block)
+        self._made_with.add_queries(np.bincount(block.query[in_use], minlength=len(block.ids)).tolist())
+        columns = {name: rows[name].to_pylist() for name in (*COUNTED.values(), "timestamp", "generation_error")}
+        self._made_with.add_candidates(columns, columns["timestamp"], columns["generation_error"])
 
     def _add_queries(self, block: Block, draws: Draws, splits: Any) -> None:
         size = len(block.ids)
@@ -136,6 +142,7 @@ class Tally:
                 "first_right": per_query(first & draws.right),
                 "n": per_query(draws.counts),
                 "c": per_query(draws.counts & draws.right),
+                "cut": per_query(draws.counts & draws.truncated),
             }
         )
         self._counting.append((draws.reward[draws.counts], draws.right[draws.counts]))
@@ -284,6 +291,7 @@ class Tally:
         figures: Figures = {
             "run": self.name,
             "metadata": {key: self.metadata[key] for key in SHOWN_METADATA if key in self.metadata},
+            "made_with": self._made_with.result(),
             "n": n,
             "without_candidates": max(0, int(self.metadata.get("total_queries") or 0) - len(split_of)),
             "not_sent": json.loads(self.metadata.get("not_sent") or "{}"),
@@ -357,10 +365,16 @@ class Tally:
         left_out: Counter[str] = Counter()
         for (of, reason), number in self._left_out.items():
             left_out[reason] += number if split in (None, of) else 0
+        reaching = queries.reaching(chosen, last["k"] if last else None)
+        counted, cut = (int(queries.numbers[name][reaching].sum()) for name in ("n", "cut"))
+        left_out[TOO_FEW] += sums["n"] - counted
         return {
             "queries": count,
             "candidates": sums["draws"],
             "verified": sums["passes"],
+            "counted": counted,
+            "counted_queries": int(reaching.sum()),
+            "counted_truncated": cut,
             "left_out": {reason: number for reason, number in left_out.most_common() if number},
             "outcomes": {name: number for name in OUTCOMES if (number := self._outcome(split, name))},
             "k": last["k"] if last else None,
@@ -435,7 +449,7 @@ class _Queries:
     """The numbers of all queries, and the draws that count towards pass@k, ordered by query."""
 
     def __init__(self, parts: Sequence[Mapping[str, Integers]], counting: Sequence[tuple[Floats, Flags]]) -> None:
-        names = ("draws", "passes", "sampled", "first", "first_right", "n", "c")
+        names = ("draws", "passes", "sampled", "first", "first_right", "n", "c", "cut")
         none = np.zeros(0, np.int64)
         self.numbers = {name: np.concatenate([none, *(part[name] for part in parts)]) for name in names}
         self._reward = np.concatenate([np.zeros(0), *(reward for reward, _ in counting)])
@@ -451,11 +465,15 @@ class _Queries:
         n, c = self.numbers["n"], self.numbers["c"]
         pools = Counter(zip(n[chosen & (n > 0)].tolist(), c[chosen & (n > 0)].tolist(), strict=True))
         curve = estimators.pass_curve(pools, resamples=resamples)
-        reaching = chosen & (n >= max(curve[-1]["k"], 1)) if curve else np.zeros(len(n), bool)
+        reaching = self.reaching(chosen, curve[-1]["k"] if curve else None)
         used = reaching[self._query] & ~np.isnan(self._reward)
         values = self._best_of(self._query[used], self._reward[used], self._right[used], [one["k"] for one in curve])
         best = [mean_point(k, Counter(found.tolist()), resamples) for k, found in values.items() if len(found)]
         return curve, best
+
+    def reaching(self, chosen: Flags, k: int | None) -> Flags:
+        """Return which of the ``chosen`` queries pass@k counts; none if ``k`` is None."""
+        return chosen & (self.numbers["n"] >= max(k, 1)) if k else np.zeros(len(chosen), bool)
 
     @staticmethod
     def _best_of(query: Integers, reward: Floats, right: Floats, ks: Sequence[int]) -> dict[int, Floats]:

@@ -387,7 +387,7 @@ def write_tables(dataset: Batch, stages: Sequence[MappedStage], folder: Path, se
     config = {**settings, "sampling": sampling}
     used = fingerprint([(name, one.settings) for name, one in opened.items()])[:12]
     described = {"schema_version": SCHEMA_VERSION, "config": {"sampling": sampling}}
-    write_views([part], folder, described, table_settings(config, [one.stage for one in opened.values()], {}, used))
+    write_views([part], folder, described, table_settings(config, [one.stage for one in opened.values()], used))
 
 
 def _nested_tables(dataset: Batch) -> Iterator[Batch]:

@@ -22,7 +22,7 @@ class Recorded:
     The field contains a list of answers. Each answer is a text, a message, or a list of messages. A message may have
     its text under one of ``TEXT_KEYS`` instead of ``content``. A list of messages is a whole conversation: assistant,
     tool, assistant, and so on. The model name of the answers is ``model`` if it is set, otherwise
-    ``metadata["model"]``.
+    ``metadata["model"]``, or "" if it is not known.
 
     Thinking is removed from the answers and stored in ``Candidate.reasoning``, as for sampled answers. An answer that
     ends within its thinking has the stop reason ``length``.
@@ -45,7 +45,7 @@ class Recorded:
         Raises ``ConfigError`` if a recorded value has none of the forms of an answer.
         """
         recorded = [answer for answer in self._recorded(query) if not _is_null(answer)]
-        model = self.model if self.model != "recorded" else str(query.metadata.get("model") or self.model)
+        model = self.model if self.model != self.name else str(query.metadata.get("model") or "")
         return [
             candidate
             for index, answer in enumerate(recorded)

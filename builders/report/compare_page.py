@@ -86,6 +86,16 @@ def distinct_names(first: Path, second: Path) -> tuple[str, str]:
 
 def _rows(before: Side, after: Side, comparison: Comparison) -> list[ComparedRow]:
     rows = [_difference(one) for one in comparison.differences]
+    answers = (comparison.answers_before, comparison.answers_after)
+    counts = {
+        "abstain": [one.outcomes["abstain"] for one in answers],
+        "error": [one.outcomes["error"] for one in answers],
+        "cut off": [one.truncated for one in answers],
+        "counted by pass@k": [one.counted for one in answers],
+    }
+    for name, (first, second) in counts.items():
+        shown = (f"{first:,} of {answers[0].total:,}", f"{second:,} of {answers[1].total:,}")
+        rows.append(ComparedRow(name, *shown, "", False))
     for label, value in (
         ("verified answers", lambda figures: f"{figures['outcomes'].get('pass', 0):,} of {figures['records']:,}"),
         ("pairs", lambda figures: f"{figures['pairs']['total']:,}" if figures["pairs"] else MISSING),
@@ -96,7 +106,7 @@ def _rows(before: Side, after: Side, comparison: Comparison) -> list[ComparedRow
 
 
 def _difference(one: Difference) -> ComparedRow:
-    if one.interval is None:
+    if one.interval is None or one.before is None or one.after is None:
         return ComparedRow(one.name, MISSING, MISSING, MISSING, False)
     low, high = one.interval
     if one.name.startswith("tokens"):

@@ -12,7 +12,7 @@ from bestofn.builders.analysis.figures import Figures, Rates
 from bestofn.builders.analysis.problems import unverified_pairs
 from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import Row
-from bestofn.builders.report.number_format import at_k, percent, rate
+from bestofn.builders.report.number_format import at_k, cost_text, counted_text, percent, rate
 
 LOADED = ("dpo", "kto", "sft", "candidates")  # the summary shows how to load the first of these that has rows
 
@@ -20,7 +20,7 @@ LOADED = ("dpo", "kto", "sft", "candidates")  # the summary shows how to load th
 def headline(figures: Figures, manifest: Row, run: Path) -> str:
     """Return the summary of the build in the folder ``run``."""
     pairs = figures["pairs"]["total"] if figures["pairs"] else 0
-    lines = ["", _counts(figures), *_splits(figures), *_scores(figures)]
+    lines = ["", _counts(figures), *_splits(figures), *_counted(figures), *_scores(figures)]
     lines.append(f"{_pairs(figures)} {_cost(figures, pairs, manifest)}")
     if skipped := manifest.get("skipped"):
         lines.append("Skipped: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
@@ -58,6 +58,10 @@ def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
             f"{kept:,} such replies were kept, so their answers may belong to another query. A cache between this "
             "machine and the service does this: switch it off, or set provider.base_url to the service itself."
         )
+
+
+def _counted(figures: Figures) -> list[str]:
+    return [counted_text(figures)] if figures["k"] else []
 
 
 def _scores(figures: Figures) -> list[str]:
@@ -105,7 +109,7 @@ def _cost(figures: Figures, pairs: int, manifest: Row) -> str:
     usd = figures["cost"]["usd"]
     paid = float((manifest.get("last_command") or {}).get("usd") or 0.0)
     if usd is None:
-        return "Cost $0.0000." if not paid else f"Paid by this command: ${paid:.4f}."
+        return f"Cost: {cost_text(figures['cost'])}." if not paid else f"Paid by this command: ${paid:.4f}."
     counts = {"candidate": figures["records"], "verified answer": figures["outcomes"].get("pass", 0), "pair": pairs}
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count and usd]
     whole = f"Cost ${usd:.4f}" + (f" ({', '.join(shares)})." if shares else ".")

@@ -15,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bestofn.builders.analysis.figures import OUTCOMES, Figures, Rates
+from bestofn.builders.analysis.figures import OUTCOMES, Cost, Figures, Rates
 from bestofn.builders.analysis.problems import unverified_pairs
 from bestofn.builders.records import Row
-from bestofn.builders.report.number_format import audit_rows, judge_text, percent
+from bestofn.builders.report.number_format import audit_rows, cost_text, counted_text, judge_text, percent
 from bestofn.builders.report.query_html import PART_QUERIES, Parts, packed
 from bestofn.builders.report.run_charts import charts_of_run
 from bestofn.builders.report.words import WORDS, explanation_of
+from bestofn.builders.tables.made_with import settings_text
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -62,7 +63,9 @@ def page(figures: Figures, shown: Iterable[Row], manifest: Row, name: str) -> st
     """Return the HTML page of the run ``name``. ``shown`` has one nested row per query in the query browser."""
     parts = Parts.of(shown)
     browser = Browser([name], parts, queries_note(figures["queries"], len(parts.index)))
-    return document(name, facts_html(manifest), summary_html(figures, manifest), details_html(figures), browser)
+    return document(
+        name, facts_html(manifest, figures), summary_html(figures, manifest), details_html(figures), browser
+    )
 
 
 def document(
@@ -113,9 +116,9 @@ def embedded_json(value: object) -> Markup:
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
-def facts_html(manifest: Row) -> Markup:
+def facts_html(manifest: Row, figures: Figures) -> Markup:
     """Return the line below the title of a page, with settings and facts of the run."""
-    return fragment("report_facts.html", facts=_facts(manifest))
+    return fragment("report_facts.html", facts=_facts(manifest, figures))
 
 
 def summary_html(figures: Figures, manifest: Row) -> Markup:
@@ -136,6 +139,7 @@ def details_html(figures: Figures) -> Markup:
         largest_k=figures["k"] or 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),
+        counted=counted_text(figures) if figures["k"] else "",
         methods=[
             (method, [outcomes.get(name, 0) for name in OUTCOMES]) for method, outcomes in figures["by_method"].items()
         ],
@@ -179,18 +183,14 @@ def style() -> str:
     return (HERE / "report_page.css").read_text("utf-8")
 
 
-def _facts(manifest: Row) -> dict[str, str]:
+def _facts(manifest: Row, figures: Figures) -> dict[str, str]:
     """Return the main settings and facts of the run, name -> text. Missing values are left out."""
-    config = manifest.get("config") or {}
-    provider = config.get("provider") or {}
     facts = {
-        "model": provider.get("model") or provider.get("path") or provider.get("_target_", "").rsplit(".", 1)[-1],
-        "n": config.get("n"),
-        "temperature": (config.get("sampling") or {}).get("temperature"),
+        **(settings_text(figures["made_with"]) if figures["queries"] else {}),
         "state": manifest.get("state"),
         "updated": _minute(manifest.get("updated_at")),
         "bestofn": (manifest.get("versions") or {}).get("bestofn"),
-        "notes": config.get("notes"),
+        "notes": (manifest.get("config") or {}).get("notes"),
     }
     return {name: str(value) for name, value in facts.items() if value}
 
@@ -227,7 +227,7 @@ def _cards(figures: Figures) -> list[Card]:
         *_accuracy_cards(figures),
         Card("verified answers", f"{verified:,}", f"of {records:,} candidates, {queries:,} queries"),
         Card("pairs", f"{pairs:,}", ", ".join([f"{pairs / max(queries, 1):.2f} per query", *unverified])),
-        _cost_card(figures["cost"]["usd"], {"verified answer": verified, "pair": pairs}),
+        _cost_card(figures["cost"], {"verified answer": verified, "pair": pairs}),
     ]
 
 
@@ -240,9 +240,10 @@ def _accuracy_cards(figures: Figures) -> list[Card]:
     return [Card(name, percent(share), _bounds(bounds)) for name, share, bounds in shown if share is not None]
 
 
-def _cost_card(usd: float | None, counts: Mapping[str, int]) -> Card:
+def _cost_card(cost: Cost, counts: Mapping[str, int]) -> Card:
+    usd = cost["usd"]
     if not usd:
-        return Card("cost", "$0", "no price is known" if usd is None else "the model is free")
+        return Card("cost", "$0", cost_text(cost) if usd is None else "the model is free")
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count]
     return Card("cost", f"${usd:.4f}", ", ".join(shares))
 

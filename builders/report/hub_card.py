@@ -24,7 +24,18 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.terminal_text import escaped
 from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.report.headline import rates_by_split
-from bestofn.builders.report.number_format import MISSING, at_k, audit_rows, dollars, interval, percent, rate
+from bestofn.builders.report.number_format import (
+    MISSING,
+    answers_text,
+    at_k,
+    audit_rows,
+    cost_text,
+    counted_text,
+    interval,
+    percent,
+    rate,
+)
+from bestofn.builders.tables.made_with import settings_text, values_text
 from bestofn.builders.tables.parquet_files import file_side, json_messages, opened, rows_in
 from bestofn.builders.tables.schema_page import column_lines
 
@@ -119,7 +130,7 @@ def _header(
         "pretty_name": texts.title,
         "license": texts.license,
         "language": list(texts.language) or languages_of(prompts),
-        "base_model": base_models(described, figures),
+        "base_model": base_models(figures),
         "source_datasets": source_datasets(described),
         "annotations_creators": ["machine-generated"],
         "task_categories": ["text-generation", "reinforcement-learning"],
@@ -222,8 +233,8 @@ def _bibtex(text: str) -> str:
 def _results(figures: Figures) -> dict[str, object]:
     """Return the figures of the run for the card, mostly as formatted text."""
     return {
-        "n": figures["n"],
-        "queries": figures["queries"],
+        "answers": answers_text(figures),
+        "counted": counted_text(figures),
         "records": figures["records"],
         "outcomes": ", ".join(f"{count:,} {name}" for name, count in sorted(figures["outcomes"].items())),
         "k": figures["k"] or figures["n"],
@@ -303,43 +314,25 @@ def first_prompts(files: Sequence[Path]) -> list[str]:
 def settings(described: Row, figures: Figures) -> list[tuple[str, str]]:
     """Return the settings of the run as rows (name, value) of a table. Unknown settings are left out."""
     config: JsonObject = described.get("config") or {}
-    sampling, not_sent = config.get("sampling") or {}, described.get("not_sent") or {}
-    usd, default = figures["cost"]["usd"], "default of the service"
-    temperature = None if "temperature" in not_sent else sampling.get("temperature")
+    made, pairs = figures["made_with"], figures["pairs"]
+    roles = {one["role"]: one["model"] for one in figures["cost"]["by_model"] if one["role"]}
     values = {
-        "model": model_of(described, figures),
-        "further models": ", ".join(_models_by_role(config)),
-        "persona": figures["metadata"].get("persona"),
-        "samples per query": figures["n"],
-        "temperature": default if temperature is None else temperature,
-        "maximum tokens": sampling.get("max_tokens") or default,
+        **settings_text(made),
+        "roles of models": ", ".join(f"{role}: {model}" for role, model in roles.items()),
         "verifiers": "; ".join(_verifiers(figures)),
         "sandbox of programs": _target(config.get("sandbox")) if "code" in figures["verifiers"] else None,
         "reward": _target(config.get("reward")),
-        "pairing": _target(config.get("pairs")),
-        "seed": config.get("seed"),
+        "pairing": values_text(pairs["by_reason"], pairs["total"]) if pairs else None,
+        "seed": config.get("seed") if made["recorded"] < made["answers"] else None,
         "date": described.get("updated_at"),
-        "cost": "no price known" if usd is None else f"{dollars(usd)}, with judges, rewards and simulated tools",
+        "cost": f"{cost_text(figures['cost'])}, with judges, rewards and simulated tools",
     }
     return [(name, str(value)) for name, value in values.items() if value not in (None, "")]
 
 
-def model_of(described: Row, figures: Figures) -> str:
-    """Return the name of the model that answered; "" if the run does not record it."""
-    provider = (described.get("config") or {}).get("provider") or {}
-    return str(figures["metadata"].get("model") or provider.get("model") or "")
-
-
-def base_models(described: Row, figures: Figures) -> list[str]:
-    """Return the models of the run that have an id of the Hub."""
-    config: JsonObject = described.get("config") or {}
-    models = [model_of(described, figures), *_models_by_role(config).values()]
-    return [one for one in dict.fromkeys(models) if is_hub_id(one)]
-
-
-def _models_by_role(config: JsonObject) -> dict[str, str]:
-    others: JsonObject = config.get("models") or {}
-    return {f"{role}: {node['model']}": node["model"] for role, node in others.items() if node and node.get("model")}
+def base_models(figures: Figures) -> list[str]:
+    """Return the models of the answers that have an id of the Hub."""
+    return [one for one in figures["made_with"]["models"] if is_hub_id(one)]
 
 
 def _verifiers(figures: Figures) -> list[str]:

@@ -12,6 +12,8 @@ from bestofn.builders.report.number_format import (
     MISSING,
     at_k,
     audit_rows,
+    cost_text,
+    counted_text,
     dollars,
     interval,
     judge_text,
@@ -19,11 +21,12 @@ from bestofn.builders.report.number_format import (
     rate,
 )
 from bestofn.builders.report.terminal import console, print_table, table
+from bestofn.builders.tables.made_with import per_query, settings_text, values_text
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-METADATA_INDENT = 16
+METADATA_INDENT = 21
 
 
 def print_run(run: Figures) -> None:
@@ -31,11 +34,12 @@ def print_run(run: Figures) -> None:
     run = escaped_value(run)
     output = console()
     output.rule(f"[bold]{run['run']}")
-    for key, value in run["metadata"].items():
-        output.print(f"[dim]{key:>14}[/]  {_indented(value)}", highlight=False, markup=True)
+    for key, value in {**settings_text(run["made_with"]), **run["metadata"]}.items():
+        output.print(f"[dim]{key:>{METADATA_INDENT}}[/]  {_indented(value)}", highlight=False, markup=True)
     outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(run["outcomes"].items()))
     output.print(f"\n{run['queries']:,} queries, {run['records']:,} candidates: {outcomes}", highlight=False)
     print_table(_splits(run))
+    output.print(counted_text(run), highlight=False)
     if len(run["by_method"]) > 1:
         print_table(_methods(run))
     print_table(_indices(run))
@@ -96,11 +100,10 @@ def _pairs(run: Figures) -> list[str]:
 
 def _cost(run: Figures) -> str:
     cost = run["cost"]
-    if cost["usd"] is None:
-        spent = "no price known"
-    else:
+    spent = cost_text(cost)
+    if cost["usd"] is not None:
         judging = f" ({dollars(cost['judging_usd'])} of it for judges and rewards)" if cost["judging_usd"] else ""
-        spent = f"{dollars(cost['usd'])}{judging}, {dollars(cost['usd_per_verified'])} per verified answer"
+        spent += f"{judging}, {dollars(cost['usd_per_verified'])} per verified answer"
     return f"Cost:     {spent}; {cost['prompt_tokens']:,} prompt + {cost['completion_tokens']:,} completion tokens."
 
 
@@ -164,10 +167,11 @@ def _runs(runs: Sequence[Figures]) -> Table:
     heads = ("N", "Queries", "pass@1", "First", "pass@N", "Best of N by reward", "Pairs", "Cost")
     made = table("", "Run", "Model", *heads)
     for run in runs:
+        made_with = run["made_with"]
         made.add_row(
             run["run"],
-            run["metadata"].get("model", MISSING),
-            str(run["n"]),
+            values_text(made_with["models"], made_with["answers"]) or MISSING,
+            per_query(made_with),
             f"{run['queries']:,}",
             percent(run["rate"]),
             percent(run["first"]),
@@ -190,4 +194,4 @@ def _runs_by_split(runs: Sequence[Figures], splits: Sequence[str]) -> Table:
 def _indented(text: str) -> str:
     from rich.markup import escape
 
-    return escape(text.strip()).replace("\n", "\n" + " " * METADATA_INDENT)
+    return escape(text.strip()).replace("\n", "\n" + " " * (METADATA_INDENT + 2))

@@ -148,7 +148,7 @@ class LiveReport:
     def _texts(self) -> tuple[str, str, str]:
         figures = self._figures
         details = str(details_html(figures)) if figures["queries"] else ""
-        return str(facts_html(self._described)), str(summary_html(figures, self._described)), details
+        return str(facts_html(self._described, figures)), str(summary_html(figures, self._described)), details
 
     def _progress_now(self) -> JsonObject:
         if self._progress is not None:

@@ -48,7 +48,7 @@ def _write_pairing(run: Run, folder: Path, described: JsonObject) -> list[Path]:
         features = Features.from_arrow_schema(file.schema_arrow)
     part = folder / "shard.parquet"
     write_parquet(_paired(run, parts), part, features, {})
-    settings = table_settings(run.config, run.stage_list, run.not_sent, "")
+    settings = table_settings(run.config, run.stage_list, "")
     write_views([part], folder, described, settings, ["dpo"])
     part.unlink()
     return table_files(folder / "dpo")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bestofn.builders.analysis.audit import ErrorRateJson, OpinionJson
-from bestofn.builders.analysis.figures import JudgeUse
+from bestofn.builders.analysis.figures import Cost, Figures, JudgeUse, Rates
+from bestofn.builders.tables.made_with import per_query
 
 MISSING = "–"
 
@@ -46,6 +47,35 @@ def dollars(value: float | None) -> str:
     if 0 < value < 0.001:
         return f"${value:.5f}"
     return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+
+
+def answers_text(figures: Figures) -> str:
+    """Return how many answers a run has, as in "299 recorded answers, 1 to 13 for each of 65 queries"."""
+    made = figures["made_with"]
+    recorded, sampled = made["recorded"], made["answers"] - made["recorded"]
+    count = f"{made['answers']:,} {'sampled' if sampled else 'recorded'} answers"
+    if recorded and sampled:
+        count = f"{made['answers']:,} answers ({recorded:,} recorded, {sampled:,} sampled)"
+    missing = figures["records"] - made["answers"]
+    without = f" and {missing:,} candidates without one" if missing else ""
+    return f"{count}{without}, {per_query(made)} for each of {figures['queries']:,} queries"
+
+
+def counted_text(rates: Rates) -> str:
+    """Return what pass@1 and pass@k count, and what they leave out."""
+    cut = f", {rates['counted_truncated']:,} of them cut off" if rates["counted_truncated"] else ""
+    left = ", ".join(f"{count:,} {reason}" for reason, count in rates["left_out"].items())
+    return (
+        f"pass@k counts {rates['counted']:,} of {rates['candidates']:,} answers{cut}, to "
+        f"{rates['counted_queries']:,} of {rates['queries']:,} queries. Left out: {left or 'none'}."
+    )
+
+
+def cost_text(cost: Cost) -> str:
+    """Return the whole cost of a run."""
+    if cost["usd"] is None:
+        return "no price known" if cost["unpriced"] else "no cost is stored"
+    return dollars(cost["usd"])
 
 
 def judge_text(use: JudgeUse) -> str:

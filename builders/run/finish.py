@@ -18,7 +18,7 @@ from bestofn.builders.run.disk import limits_as_machine_error
 from bestofn.builders.run.fingerprints import fingerprint
 from bestofn.builders.run.pipeline import Run, skipped_rows
 from bestofn.builders.run.run_folder import delete_stale_files
-from bestofn.builders.tables import candidate_table, checksums
+from bestofn.builders.tables import candidate_table, checksums, shards
 from bestofn.builders.tables.candidate_table import costs_of
 from bestofn.builders.tables.checksums import read_marker
 from bestofn.builders.tables.flat_file import write_flat_file
@@ -33,12 +33,13 @@ NULL_ANSWERS = "recorded answers that are null"
 
 
 @limits_as_machine_error()
-def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
+def finish_run(run: Run, parts: Sequence[Path], own: JsonObject | None = None) -> dict[str, Any]:
     """Write the published views of ``parts`` and the manifest, and return the manifest.
 
     Parts and cache files that were computed with other settings are deleted. If the tables of the run are complete,
-    undamaged and made of the same shards with the same settings, nothing is written. Raises ``MachineError`` if the
-    disk is full or read-only.
+    undamaged and made of the same shards with the same settings, nothing is written. ``own`` are entries of the
+    manifest that replace those of ``run``: a regeneration keeps the configuration of the run. Raises ``MachineError``
+    if the disk is full or read-only.
     """
     facts: dict[str, Any] = {
         "queries": rows_in(parts),
@@ -54,7 +55,7 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
         return {**earlier, **spent}
     run.before_changes()
     delete_stale_files(run.out, parts)
-    described = manifest.describe(run.config, state="complete", **facts, **spent)
+    described = {**manifest.describe(run.config, state="complete", **facts, **spent), **(own or {})}
     publish_tables(run, parts, described)
     described["cost"] = costs_of(candidate_table.read(run.out))
     manifest.write(run.out, described)
@@ -66,9 +67,9 @@ def _made_of(run: Run, parts: Sequence[Path], facts: JsonObject) -> str:
 
     ``facts`` are facts about the queries, which are in the manifest.
     """
-    shards = [(read_marker(part) or {}).get("part") for part in parts]
+    markers = [(read_marker(part) or {}).get("part") for part in parts]
     config = manifest.describe(run.config, state="complete")["config"]
-    return fingerprint(manifest.versions(), config, run.table_settings.config_hash, facts, shards)
+    return fingerprint(manifest.versions(), config, run.table_settings.config_hash, facts, markers)
 
 
 def _is_published(run: Run, earlier: JsonObject, made_of: str) -> bool:
@@ -97,6 +98,7 @@ def publish_tables(run: Run, parts: Sequence[Path], described: dict[str, Any]) -
 
     The rows by table and the fingerprint of the tables are added to the manifest ``described``.
     """
+    described["made_with"] = shards.made_with(parts)
     described["views"] = write_views(parts, run.out, described, run.table_settings)
     files = [file for name in VIEWS for file in table_files(run.out / name)]
     manifest.write_text(run.out / checksums.FILE, checksums.of_tables(run.out, files))

@@ -191,7 +191,7 @@ class Run:
     def table_settings(self) -> TableSettings:
         """The settings of this run that change the published tables."""
         used = [(stage.name, settings) for stage, settings in self.stages]
-        return table_settings(self.config, self.stage_list, self.not_sent, fingerprint(used)[:12])
+        return table_settings(self.config, self.stage_list, fingerprint(used)[:12])
 
     @property
     def opens_at_first_use(self) -> list[OpensAtFirstUse[Any]]:

@@ -39,7 +39,7 @@ from bestofn.builders.run.run_folder import REPLACEMENT, adopt_marker, write_mar
 from bestofn.builders.run.run_lock import run_lock
 from bestofn.builders.run.run_log import ONLY_IN_FILE
 from bestofn.builders.schema import SCHEMA_VERSION, all_features, candidate_to_row, query_from_row
-from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.generate import DEFAULT_N, Generate
 from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.attempts import Attempt, history_entry, history_of
@@ -197,9 +197,24 @@ def _regenerate(
         queries=sum(len(rows) for rows in selected.values()),
     )
     if not dry_run and result.chosen:
-        with _recorded_run(config, out) as run:
+        with _recorded_run(_with_room(config, parts, selected), out) as run:
             _regenerate_parts(run, parts, selected, settings, result)
     return result
+
+
+def _with_room(config: JsonObject, parts: Sequence[Path], selected: Selected) -> JsonObject:
+    """Return ``config`` with an ``n`` that has all selected samples, because a query can have more recorded answers."""
+    generate: JsonObject = (config.get("stages") or {}).get("generate") or {}
+    indices = [
+        row["candidates"][position]["index"]
+        for part in parts
+        for number, row in enumerate(shards.nested([part], columns={"candidates": ("index", "arm")}))
+        for position in selected.get(part, {}).get(number, ())
+        if row["candidates"][position]["arm"] == "sample"
+    ]
+    if max(indices, default=0) < (generate.get("n") or DEFAULT_N):
+        return config
+    return {**config, "stages": {**config["stages"], "generate": {**generate, "n": max(indices) + 1}}}
 
 
 @contextmanager
@@ -385,12 +400,10 @@ def _publish(run: Run, out: Path) -> None:
     own = manifest.read(out)
     ready = sorted((out / "regenerations").glob("*/ready.json"))
     _back_up(run.config.get("flat_file"), ready)
-    finish_run(run, shards.parts_of(out))
-    described = manifest.read(out)
     records = [manifest.read_json(path) for path in [*(out / "regenerations").glob("*/done.json"), *ready]]
     records.sort(key=lambda record: str(record.get("at")))
-    described |= {"config": own.get("config", described["config"]), "regenerations": records}
-    manifest.write(out, described)
+    kept = {name: own[name] for name in ("config", "not_sent") if name in own}
+    finish_run(run, shards.parts_of(out), {**kept, "regenerations": records})
     for path in ready:
         path.rename(path.with_name("done.json"))
 

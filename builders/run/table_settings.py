@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bestofn.builders.pairing.basis import VERIFIED, Basis
 from bestofn.builders.pairing.rules import PairRules
@@ -15,21 +15,15 @@ from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.columns import TableSettings
 
 
-def table_settings(
-    config: JsonObject, stages: Sequence[Stage], not_sent: Mapping[str, object], config_hash: str
-) -> TableSettings:
+def table_settings(config: JsonObject, stages: Sequence[Stage], config_hash: str) -> TableSettings:
     """Return the settings of a run that change the published tables.
 
-    ``config_hash`` identifies the stages and their settings. ``not_sent`` has the sampling settings that the provider
-    does not send.
+    ``config_hash`` identifies the stages and their settings.
     """
-    sampling = config.get("sampling") or {}
     pairs = _pairs(stages)
     reward = reward_of(stages)
     return TableSettings(
         rules=pairs.rules if pairs else PairRules(),
-        temperature=None if "temperature" in not_sent else sampling.get("temperature"),
-        max_tokens=sampling.get("max_tokens"),
         test_share=float(config.get("test_share") or 0.0),
         system=_persona_of_prompts(config, stages),
         reasoning=bool(config.get("keep_reasoning")),

@@ -92,7 +92,7 @@ def config_key_of(candidate: object) -> str:
 
 @runtime_checkable
 class OmitsSettings(Protocol):
-    """A provider that leaves out some sampling settings, because its service refuses them."""
+    """A provider, or its sampler, that leaves out some sampling settings, because its service refuses them."""
 
     @property
     def omitted(self) -> Sequence[str]:
@@ -109,6 +109,7 @@ class ProviderAttributes:
         self.identity = provider.identity
         self.free = provider.free
         self.max_n = provider.max_n
+        self.omitted = provider.omitted if isinstance(provider, OmitsSettings) else ()
         self.config_key = config_key_of(provider)
         self.batch = isinstance(provider, BatchProvider) and provider.mode == "batch"
 
@@ -121,6 +122,12 @@ def settings_not_sent(provider: object, sampling: Sampling) -> dict[str, Any]:
     omitted = provider.omitted if isinstance(provider, OmitsSettings) else ()
     values = {name: getattr(sampling, name) for name in omitted}
     return {name: value for name, value in values.items() if value != getattr(DEFAULTS, name)}
+
+
+def stated_settings(sampler: object, sampling: Sampling) -> dict[str, Any]:
+    """Return ``temperature`` and ``max_tokens`` as ``sampler`` sends them; None if it does not send them."""
+    omitted = sampler.omitted if isinstance(sampler, OmitsSettings) else ()
+    return {name: None if name in omitted else getattr(sampling, name) for name in ("temperature", "max_tokens")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,16 +330,18 @@ class Generate(Stage):
         if self._policies.may_change:
             sampled = await run_together(self._policies.apply(one, wanted.request, sample) for one in sampled)
         return [
-            _numbered(self.request_builder.read(one), number, wanted)
+            _numbered(self.request_builder.read(one), number, wanted, self.persona)
             for number, one in zip(wanted.candidates, sampled, strict=True)
         ]
 
 
-def _numbered(candidate: Candidate, number: int, wanted: CandidateRequest) -> Candidate:
+def _numbered(candidate: Candidate, number: int, wanted: CandidateRequest, persona: Persona | None) -> Candidate:
     place = (number, wanted.variant, wanted.arm)
-    if place == (candidate.index, candidate.variant, candidate.arm):
+    if place == (candidate.index, candidate.variant, candidate.arm) and persona is None:
         return candidate
-    return replace(candidate, index=number, variant=wanted.variant, arm=wanted.arm)
+    return replace(
+        candidate, index=number, variant=wanted.variant, arm=wanted.arm, persona=persona.name if persona else ""
+    )
 
 
 def world_seed(query: Query, request: Request) -> int:

@@ -16,6 +16,7 @@ from bestofn.builders.pairing.basis import relies_on
 from bestofn.builders.pairing.rules import PairRules, allowed_pairs, margin_of, pair_of, score_of, settled, teachable
 from bestofn.builders.protocols import Reward, Sampler, Verifier
 from bestofn.builders.records import Candidate, Completion, Judged, Pair, Query, Request, Row, Sampling, Score, Verdict
+from bestofn.builders.sampling.provider import stated_settings
 from bestofn.builders.sampling.samples import seed_of
 from bestofn.builders.schema import candidate_to_row, judged_from_row, query_from_row, verdict_to_row
 from bestofn.builders.stages.score import ScoreCandidates
@@ -156,7 +157,8 @@ class Refiner:
             self.counts["revisions whose request failed"] += 1
             self.problems.append(f"the request for a revision failed: {type(drawn).__name__}: {drawn}")
             return None
-        return _candidate(drawn, candidate, seed_of(request.sampling, 0, 0))
+        revised = _candidate(drawn, candidate, seed_of(request.sampling, 0, 0))
+        return replace(revised, **stated_settings(self.author, self.sampling))
 
     async def _may_improve(
         self, query: Query, before: tuple[Candidate, Verdict], after: tuple[Candidate, Verdict]
@@ -231,5 +233,6 @@ def _candidate(completion: Completion, before: Candidate, seed: int | None) -> C
         seconds=completion.seconds,
         cost_usd=completion.cost_usd,
         logprob=completion.logprob,
+        at=completion.at,
         seed=seed,
     )

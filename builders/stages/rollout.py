@@ -27,6 +27,7 @@ from bestofn.builders.formats.tool_calls import call_arguments, call_name
 from bestofn.builders.protocols import OffersModelTools, Sampler, Tools
 from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, StopReason, ToolResult
 from bestofn.builders.sampling.cost import Meter, Sample, costs_of, metered
+from bestofn.builders.sampling.provider import stated_settings
 from bestofn.builders.sampling.samples import seed_of, total_usage
 from bestofn.sandbox.tools.capability_refusal import says_it_cannot
 
@@ -102,11 +103,14 @@ class Dialogue:
             }
         )
 
-    def candidate(self, request: Request, attempt: int, state: JsonObject | None, error: str) -> Candidate:
+    def candidate(
+        self, request: Request, sent: Mapping[str, Any], attempt: int, state: JsonObject | None, error: str
+    ) -> Candidate:
         """Return the candidate that has this dialogue.
 
-        ``state`` contains the changes in the simulated world of the tools; None if the tools have no such world.
-        ``error`` is the reason why the dialogue failed, or "".
+        ``sent`` has the sampling settings that the candidate states. ``state`` contains the changes in the simulated
+        world of the tools; None if the tools have no such world. ``error`` is the reason why the dialogue failed, or
+        "".
         """
         completions = self.completions
         last = completions[-1] if completions else None
@@ -123,6 +127,7 @@ class Dialogue:
             logprob=_logprob(completions),
             seed=seed_of(request.sampling, self.index, attempt),
             detail=self._detail(request, state),
+            **sent,
             error=error,
             at=last.at if last else None,
         )
@@ -319,7 +324,8 @@ class _Rollout:
         costs = {sample: usd for meter in dialogue.meters for sample, usd in meter.costs.items()}
         self.drawn.setdefault(index, []).append(Meter(costs))
         state = world.changes() if world is not None else None
-        return dialogue.candidate(self.request, self.attempt, state, failure.message)
+        sent = stated_settings(self.sampler, self.request.sampling)
+        return dialogue.candidate(self.request, sent, self.attempt, state, failure.message)
 
     async def _converse(self, dialogue: Dialogue, world: Tools | None, turn: Completion | ProviderError) -> None:
         """Extend ``dialogue`` until the model answers in text, a limit is reached, or the user ends the dialogue.

@@ -13,7 +13,7 @@ from bestofn.builders.statistics.eligibility import first_draw
 
 RESPONSE = (
     *("attempt", "messages", "model", "stop_reason", "reasoning", "usage", "seconds"),
-    *("cost_usd", "logprob", "seed", "error", "at"),
+    *("cost_usd", "logprob", "seed", "error", "at", "temperature", "max_tokens", "persona"),
 )
 """The fields of a candidate that its history keeps; it shares the other fields with the candidate in use."""
 RETRIED = "not verified: the dialogue was run again, because this response says that it cannot help"

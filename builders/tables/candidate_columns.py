@@ -111,11 +111,6 @@ def judge_failed(one: CandidateRecord) -> bool:
     return bool(one.detail.get("llm_judge_failed") or no_verdict)
 
 
-def temperature(one: CandidateRecord) -> float | None:
-    """Return the sampling temperature; 0 for the greedy candidate."""
-    return 0.0 if one.candidate["arm"] == "greedy" else one.settings.temperature
-
-
 def _persona_grade(parts: JsonObject) -> JsonObject:
     details = [parts, *(parts.get("detail") or EMPTY).values()]
     return next((detail["persona"] for detail in details if isinstance(detail.get("persona"), dict)), EMPTY)
@@ -420,8 +415,24 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
     ),
     _column("timestamp", "string", "when the last reply was stored, in UTC and ISO 8601, or null", timestamp),
     _column("model", "string", "model that answered", lambda one: one.candidate["model"]),
-    _column("temperature", "float", "sampling temperature; 0 for the greedy candidate", temperature),
-    _column("max_tokens", "int", "limit on the tokens of an answer, or null", lambda one: one.settings.max_tokens),
+    _column(
+        "temperature",
+        "float",
+        "sampling temperature that was sent; null if none was sent, or if the answer was recorded",
+        lambda one: one.candidate.get("temperature"),
+    ),
+    _column(
+        "max_tokens",
+        "int",
+        "limit on the tokens of an answer that was sent, or null",
+        lambda one: one.candidate.get("max_tokens"),
+    ),
+    _column(
+        "persona",
+        "string",
+        "persona that the model was asked to take; empty for none",
+        lambda one: one.candidate.get("persona") or "",
+    ),
     _column("seed", "int", "seed of the sample, or null", lambda one: one.candidate["seed"]),
     _column(
         "arm",

@@ -37,17 +37,14 @@ class Column(Generic[InputT]):
 class TableSettings:
     """Settings of a run that change the published tables.
 
-    ``rules`` decide which candidates may be used for training. ``temperature`` and ``max_tokens`` are copied into the
-    candidates table. ``test_share`` is the share of queries in the test files, 0 to 1. ``system`` is a text that is put
-    in front of the system prompt in all training tables; "" adds nothing. ``basis`` is the basis of the pairs that no
-    verdict decides, and ``reward`` is the name of the reward. ``judge`` adds the table ``judge``. With ``reasoning``,
-    the answers in the training tables contain the reasoning of the model. ``config_hash`` identifies the settings of
-    the run that change its results.
+    ``rules`` decide which candidates may be used for training. ``test_share`` is the share of queries in the test
+    files, 0 to 1. ``system`` is a text that is put in front of the system prompt in all training tables; "" adds
+    nothing. ``basis`` is the basis of the pairs that no verdict decides, and ``reward`` is the name of the reward.
+    ``judge`` adds the table ``judge``. With ``reasoning``, the answers in the training tables contain the reasoning of
+    the model. ``config_hash`` identifies the settings of the run that change its results.
     """
 
     rules: PairRules = PairRules()
-    temperature: float | None = None
-    max_tokens: int | None = None
     test_share: float = 0.0
     system: str = ""
     reasoning: bool = False

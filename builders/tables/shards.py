@@ -21,6 +21,7 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.attempts import first_outcome
 from bestofn.builders.tables.checksums import check_part
+from bestofn.builders.tables.made_with import COUNTED, MadeWith, MadeWithTally
 from bestofn.builders.tables.parquet_files import opened
 
 Members = Mapping[str, Sequence[str]]
@@ -139,6 +140,20 @@ def has_only_texts(part: Path, *, reasoning: bool) -> bool:
 
 def _stored(values: pa.Array) -> pa.Array:
     return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
+def made_with(parts: Sequence[Path]) -> MadeWith:
+    """Return how the candidates were made, counted over the candidates in use. Only these members are read."""
+    made = MadeWithTally()
+    for part in parts:
+        with opened(part) as file:
+            kind = Features.from_arrow_schema(file.schema_arrow)["candidates"].feature
+            lists = file.read(columns=["candidates.list.element.index"])["candidates"].combine_chunks()
+        made.add_queries(lists.value_lengths().to_pylist())
+        names = (*COUNTED.values(), "at", "error")
+        columns = {name: members(part, "candidates", name).to_pylist() for name in names if name in kind}
+        made.add_candidates(columns, columns["at"], columns["error"])
+    return made.result()
 
 
 def members(part: Path, column: str, name: str) -> pa.Array:

@@ -20,6 +20,7 @@ from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.arrow_rows import columns_to_table
 from bestofn.builders.tables.candidate_columns import with_reward_columns
 from bestofn.builders.tables.columns import PublishedTable, TableSettings, features_of, is_plain
+from bestofn.builders.tables.made_with import MadeWith, file_facts
 from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
 from bestofn.builders.tables.views import VIEWS
@@ -53,7 +54,7 @@ def write_views(
         tables["candidates"] = with_reward_columns(shards.score_parts(parts))
     if "reward_model" in tables and not shards.every_pair_has_margin(parts):
         tables["reward_model"] = _without_margin(tables["reward_model"])
-    metadata = schema_metadata({**run, **shards.totals(parts)})
+    metadata = schema_metadata({**run, **shards.totals(parts)}, run.get("made_with") or shards.made_with(parts))
     with ViewWriter(out, settings, tables, _with_json(parts, tables, settings)) as views:
         views.metadata = metadata
         views.add_parts(parts)
@@ -191,28 +192,20 @@ def side_of(row: Row, test_share: float) -> str:
     return _side_of(QueryRow(row), test_share)
 
 
-def schema_metadata(run: JsonObject) -> dict[str, str]:
-    """Return the facts of the manifest ``run`` that are stored in the schema of every Parquet file."""
+def schema_metadata(run: JsonObject, made: MadeWith) -> dict[str, str]:
+    """Return the facts for the schema of every Parquet file, from the manifest ``run`` and from ``made``."""
     config = cast("JsonObject", redacted(run.get("config") or EMPTY))
-    provider: JsonObject = config.get("provider") or EMPTY
-    sampling: JsonObject = config.get("sampling") or EMPTY
-    dataset: JsonObject = config.get("dataset") or EMPTY
     persona: JsonObject = config.get("persona") or EMPTY
-    not_sent: JsonObject = run.get("not_sent") or EMPTY
     facts: dict[str, object] = {
         "schema_version": run.get("schema_version"),
         "generated_at": run.get("updated_at"),
-        "model": provider.get("model") or provider.get("path"),
-        "num_candidates": config.get("n"),
-        "temperature": None if "temperature" in not_sent else sampling.get("temperature"),
-        "not_sent": not_sent or None,
-        "max_tokens": sampling.get("max_tokens"),
+        **file_facts(made),
+        "not_sent": run.get("not_sent") or None,
         "seed": config.get("seed"),
-        "splits": dataset.get("splits") or run.get("splits"),
+        "splits": run.get("splits"),
         "total_queries": run.get("queries"),
         "total_records": run.get("candidates"),
         "avg_verification_rate": run.get("avg_verification_rate"),
-        "persona": persona.get("name") or persona.get("path"),
         "persona_file": persona.get("path") or None,
         "config_file": config.get("config_file"),
         "notes": config.get("notes"),

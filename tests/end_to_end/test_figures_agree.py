@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import itertools
 import json
@@ -13,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,15 +23,19 @@ from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import IncompleteRun
 from bestofn.builders.records import Row
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.hub import Hub, PushChecks, prepare
 from bestofn.builders.report.live_report import LiveReport
 from bestofn.builders.run import manifest
-from bestofn.scripts import analyze, inspect, loop, report
+from bestofn.builders.tables.made_with import settings_text
+from bestofn.scripts import analyze, inspect, loop, refine, regenerate, report
 from bestofn.scripts.catalogue import COMPARE
 from bestofn.scripts.compare import compare_runs
+from tests.batch_doubles import OpenAIDouble
 from tests.runs import write_run
+from tests.wire_server import WireServer
 
 ANSWERS = ["\\boxed{{{0}}}", "It is {0}.", "\\boxed{{0}}", "I cannot say.", "\\boxed{{{0}}} or maybe not", "{0}"]
 
@@ -82,8 +88,94 @@ def with_faults(folder: Path) -> Path:
     return write_run(folder / "faults", 60, 5, seed=4, change=change)
 
 
+def recorded_unevenly(folder: Path) -> Path:
+    """Build a run of 1 to 13 recorded answers per query, of two models that the dataset names."""
+    rows = [
+        {
+            "question": f"What is {number} + 1?",
+            "answer": str(number + 1),
+            "candidates": [str(number + 1 + place % 2) for place in range(1 + number % 13)],
+            **({"model": "small"} if number % 2 else {}),
+        }
+        for number in range(26)
+    ]
+    return bestofn.build(rows, provider="recorded", out=folder / "uneven", sandbox="none").folder
+
+
+def sampled(folder: Path) -> Path:
+    """Build a run of 8 queries with a persona, a limit and a greedy candidate."""
+    rows = [{"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(1, 9)]
+    return bestofn.build(
+        rows,
+        provider="scripted",
+        n=3,
+        sampling={"temperature": 0.7, "max_tokens": 64},
+        persona="marvin",
+        stages={"generate": {"greedy": True}},
+        sandbox="none",
+        tools="none",
+        out=folder / "sampled",
+        **{"provider.model": "first", "provider.lines": ["It is 2", "It is 3", "It is 9", "nothing"]},
+    ).folder
+
+
+def regenerated_by_another_model(folder: Path) -> Path:
+    """Sample the failed answers of a run again, with another provider, temperature and limit, and no persona."""
+    run = sampled(folder)
+    lines = "provider.lines=[It is 4,It is 5,It is 6]"
+    changes = ["sampling.temperature=0.2", "sampling.max_tokens=128", "persona=none"]
+    regenerate.main([str(run), "where=failed", "provider=scripted", "provider.model=second", lines, *changes])
+    return run
+
+
+def regenerated_from_recorded(folder: Path) -> Path:
+    """Sample the failed answers of a recorded run."""
+    run = recorded_unevenly(folder)
+    words = ["provider=scripted", "provider.model=second", "provider.lines=[It is 4,It is 5]"]
+    regenerate.main([str(run), "where=failed", *words])
+    return run
+
+
+def refined(folder: Path) -> Path:
+    """Revise the failed answers of a run with another model."""
+    run = sampled(folder)
+    words = ["provider=scripted", "provider.model=reviser", "provider.lines=[It is 4,It is 5,It is 6]"]
+    refine.main([str(run), "feedback=verifier", "sandbox=none", "sampling.max_tokens=32", *words])
+    return run.with_name(f"{run.name}-refined")
+
+
+def in_batches(folder: Path) -> Path:
+    """Build a run by a batch API, which leaves one query without answers."""
+    data = folder / "sums.jsonl"
+    rows = [{"id": f"Q{i}", "question": f"Q{i} = {i}", "answer": str(i % 2)} for i in range(6)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with WireServer(OpenAIDouble(polls=1, unanswered=("Q3 = 3",))) as server:
+        settings = {
+            "dataset.path": data,
+            "provider.base_url": f"{server.url}/v1",
+            "provider.model": "m",
+            "provider.mode": "batch",
+            "provider.batching": "{gather_s: 0.5, poll_s: 0.02, most: 6}",
+            "out": folder / "batch",
+            "n": 2,
+        }
+        words = ["dataset=jsonl", "provider=openai_chat", "sandbox=none", "tools=none"]
+        config = compose([*words, *(f"{key}={value}" for key, value in settings.items())])
+        config["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
+        config["trusted"] = ["tests"]
+        with contextlib.suppress(IncompleteRun):
+            ObjectBuilder(trusted=["tests"]).build(config["executor"]).run(config, folder / "batch")
+    return folder / "batch"
+
+
 RUNS: dict[str, Callable[[Path], Path]] = {
     "recorded": recorded,
+    "recorded, 1 to 13 answers": recorded_unevenly,
+    "sampled": sampled,
+    "regenerated": regenerated_by_another_model,
+    "recorded and sampled": regenerated_from_recorded,
+    "refined": refined,
+    "batch": in_batches,
     "two models": of_two_models,
     "faults": with_faults,
     "another model": lambda folder: write_run(folder / "other", 30, 4, seed=11, model="big"),
@@ -131,12 +223,25 @@ def choice(rows: Sequence[Row], k: int) -> Fraction:
     return sum(found, Fraction()) / len(found)
 
 
+def first_draws(rows: Iterable[Row]) -> list[Row]:
+    """Return per candidate its first attempt with an answer, or its last attempt."""
+    attempts: dict[tuple[str, int], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row["attempt"]):
+        attempts.setdefault((row["query_id"], row["candidate_idx"]), []).append(row)
+    return [next((one for one in tried if not one["generation_error"]), tried[-1]) for tried in attempts.values()]
+
+
+def in_use(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if not row["is_superseded"]]
+
+
 def mean(values: Sequence[Any]) -> float | None:
     return float(sum(values)) / len(values) if values else None
 
 
-def rates(rows: Sequence[Row]) -> dict[str, Any]:
+def rates(all_rows: Sequence[Row]) -> dict[str, Any]:
     """Recompute the rates of some queries."""
+    rows = first_draws(all_rows)
     groups = by_query(row for row in rows if counts(row))
     sizes = sorted(map(len, groups.values()))
     k = sizes[int(0.05 * len(sizes))] if sizes else None
@@ -153,8 +258,11 @@ def rates(rows: Sequence[Row]) -> dict[str, Any]:
         "queries": len(by_query(rows)),
         "candidates": len(rows),
         "verified": sum(row["verification_status"] == "pass" for row in rows),
-        "outcomes": dict(Counter(row["verification_status"] for row in rows)),
+        "outcomes": dict(Counter(row["verification_status"] for row in in_use(all_rows))),
         "k": k,
+        "counted": sum(map(len, used)),
+        "counted_queries": len(used),
+        "counted_truncated": sum(row["finish_reason"] == "length" for group in used for row in group),
         "rate": mean([chance(group, 1) for group in used]),
         "best_of_n": mean([chance(group, k or 1) for group in used]),
         "picked": mean([choice(group, k or 1) for group in scored if len(group) >= (k or 1)]),
@@ -168,15 +276,16 @@ def close(one: Any, other: Any) -> bool:
 
 def test_the_figures_equal_a_recomputation(run: Path) -> None:
     found, rows = figures_of_run(run, resamples=50), rows_of(run)
-    assert sum(found["left_out"].values()) == sum(not counts(row) for row in rows)
+    draws, used_rows = first_draws(rows), in_use(rows)
+    assert sum(found["left_out"].values()) + found["counted"] == len(draws)
     for figures, part in [
         (found, rows),
         *((one, [row for row in rows if row["split"] == split]) for split, one in found["by_split"].items()),
     ]:
         for name, value in rates(part).items():
             assert close(figures[name], value), name  # type: ignore[literal-required]
-    assert found["records"] == len(rows)
-    groups = by_query(row for row in rows if counts(row)).values()
+    assert found["records"] == len(used_rows)
+    groups = by_query(row for row in draws if counts(row)).values()
     for point, best in itertools.zip_longest(found["pass_at"], found["best_of"]):
         used = [group for group in groups if len(group) >= found["pass_at"][-1]["k"]]
         assert point["queries"] == len(used)
@@ -185,17 +294,17 @@ def test_the_figures_equal_a_recomputation(run: Path) -> None:
             scored = [[row for row in group if row["reward_final"] is not None] for group in used]
             assert close(best["mean"], mean([choice(one, best["k"]) for one in scored if len(one) >= best["k"]]))
     for index, figures in found["by_index"].items():
-        mine = [row for row in rows if row["candidate_idx"] == index]
+        mine = [row for row in draws if row["candidate_idx"] == index]
         decided = [row["is_verified"] for row in mine if row["verification_status"] in ("pass", "fail")]
         assert figures["outcomes"] == dict(Counter(row["verification_status"] for row in mine))
         assert close(figures["rate"], mean(decided))
     quality, cost = found["quality"], found["cost"]
-    assert quality["truncated"] == sum(row["finish_reason"] == "length" for row in rows)
-    assert quality["errors"] == found["missing"]["count"] == sum(bool(row["generation_error"]) for row in rows)
-    assert quality["empty"] == sum(bool(row["quality_is_empty"]) for row in rows)
-    assert found["refusals"]["count"] == sum(bool(row["refusal_is_refusal"]) for row in rows)
+    assert quality["truncated"] == sum(row["finish_reason"] == "length" for row in used_rows)
+    assert quality["errors"] == found["missing"]["count"] == sum(bool(row["generation_error"]) for row in used_rows)
+    assert quality["empty"] == sum(bool(row["quality_is_empty"]) for row in used_rows)
+    assert found["refusals"]["count"] == sum(bool(row["refusal_is_refusal"]) for row in used_rows)
     assert found["abstentions"]["count"] == found["outcomes"].get("abstain", 0)
-    without = [row for row in rows if row["reward_final"] is None and not row["generation_error"]]
+    without = [row for row in used_rows if row["reward_final"] is None and not row["generation_error"]]
     assert found["missing_rewards"]["count"] == len(without)
     paid = [row[name] for row in rows for name in ("cost_usd", "verification_cost_usd", "reward_cost_usd")]
     known = [usd for usd in paid if usd is not None]
@@ -257,7 +366,9 @@ def test_all_outputs_print_these_figures(run: Path, capsys: pytest.CaptureFixtur
             numbers = [f"{part['outcomes'].get(outcome, 0):,}" for outcome in ("pass", "fail", "abstain", "error")]
             assert row.split()[-4:] == numbers, name
     for name, text in {"HTML": page, "live": live_page}.items():
-        for label, value in (("pass@1", found["rate"]), (f"pass@{found['k']}", found["best_of_n"])):
+        for label, value in (
+            (("pass@1", found["rate"]), (f"pass@{found['k']}", found["best_of_n"])) if found["k"] else ()
+        ):
             assert re.search(rf"{label} {re.escape(percent(value))}", text), (name, label)
         assert f"verified answers {found['outcomes']['pass']:,} of {found['records']:,} candidates" in text, name
         assert found["pairs"]
@@ -269,6 +380,92 @@ def test_all_outputs_print_these_figures(run: Path, capsys: pytest.CaptureFixtur
     for text in (end, terminal):
         assert f"{total}, {records} candidates" in text
     assert f"{records} answers" in card
+
+
+# how the run was made ------------------------------------------------------------------------------------------------
+
+
+def made_with(rows: Sequence[Row]) -> dict[str, str]:
+    """Recompute from the rows how the answers in use were made: the name of each statement -> its text."""
+    used = [row for row in rows if not row["is_superseded"] and not row["is_retried"]]
+    answers = [row for row in used if not row["generation_error"]]
+    sizes = sorted(map(len, by_query(used).values()))
+    texts = {"candidates per query": str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"}
+    columns = {"model": "model", "temperature": "temperature", "maximum tokens": "max_tokens", "persona": "persona"}
+    for name, column in columns.items():
+        found = Counter(
+            f"{row[column]:g}" if isinstance(row[column], float) else str(row[column] or "") for row in answers
+        )
+        unknown = found.pop("None", 0) + found.pop("", 0)
+        if len(found) == 1 and not unknown:
+            texts[name] = next(iter(found))
+        elif found:
+            parts = [f"{value} ({count})" for value, count in found.most_common()]
+            texts[name] = ", ".join([*parts, *([f"not known ({unknown})"] if unknown else [])])
+    return texts
+
+
+def test_every_statement_about_the_answers_is_of_the_rows(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(run)
+    stated, described = made_with(rows), manifest.read(run)
+    inspect.main([str(run)])
+    terminal = capsys.readouterr().out
+    card = (prepare(run, Hub("me/x"), PushChecks(force=True)) / "README.md").read_text("utf-8")
+    page = report.write(run, run / "page.html").read_text("utf-8")
+    live = LiveReport(run).state()["facts"]
+    for name in ("model", "candidates per query", "temperature", "maximum tokens", "persona"):
+        found = {
+            "inspect": re.findall(rf"(?m)^ *{name}  (.*\S) *$", terminal),
+            "card": re.findall(rf"(?m)^\| {name} \| `(.*)` \|$", card),
+            "page": re.findall(rf"<span>{name} <b>(.*?)</b>", page),
+            "live": re.findall(rf"<span>{name} <b>(.*?)</b>", live),
+        }
+        assert found == dict.fromkeys(found, [stated[name]] if name in stated else []), name
+    used = [row for row in rows if not row["is_superseded"]]
+    recorded = sum(row["timestamp"] is None for row in used if not row["generation_error"])
+    answers = sum(not row["generation_error"] for row in used)
+    kind = "recorded" if recorded == answers else "sampled" if not recorded else ""
+    assert kind in card.partition("Preference data: **")[2].partition("**")[0]
+    made = described.get("made_with") or figures_of_run(run)["made_with"]
+    assert (made["answers"], made["recorded"]) == (answers, recorded)
+    assert made == figures_of_run(run)["made_with"], "the manifest"
+    for table in run.glob("*/*.parquet"):
+        if table.parent.name != "shards":
+            facts = {key.decode(): value.decode() for key, value in (pq.read_schema(table).metadata or {}).items()}
+            assert facts.get("num_candidates") == stated["candidates per query"]
+            for name, key in {"model": "model", "temperature": "temperature", "maximum tokens": "max_tokens"}.items():
+                values = re.findall(r"(\S+) \(\d+\)", stated.get(name, "").replace("not known", "")) or [
+                    stated.get(name)
+                ]
+                fact = facts.get(key)
+                assert (list(json.loads(fact)) if fact and fact[0] == "{" else [fact]) == values, (table, key)
+
+
+def test_a_file_of_several_runs_is_described_by_its_rows(tmp_path: Path) -> None:
+    runs = [recorded_unevenly(tmp_path), sampled(tmp_path)]
+    tables = [pq.read_table(one / "candidates" / "data.parquet") for one in runs]
+    names = [name for name in tables[0].schema.names if name in tables[1].schema.names]
+    merged = pa.concat_tables([one.select(names) for one in tables]).combine_chunks()
+    pq.write_table(merged, tmp_path / "merged.parquet")
+    found = figures_of_run(tmp_path / "merged.parquet", resamples=10)["made_with"]
+    parts = [figures_of_run(one, resamples=10)["made_with"] for one in runs]
+    assert found["models"] == dict(sum((Counter(one["models"]) for one in parts), Counter()).most_common())
+    assert found["recorded"] == parts[0]["answers"]
+    assert settings_text(found) == made_with(merged.to_pylist())
+
+
+def test_compare_states_the_verdicts_of_both_runs(run: Path) -> None:
+    mine = [row for row in first_draws(rows_of(run)) if row["arm"] in (None, "sample")]
+    compared = json.loads(compare_runs(parse(COMPARE, [str(run), str(run), "--json"])))[str(run)]
+    outcomes = Counter(row["verification_status"] for row in mine)
+    for side in ("answers_before", "answers_after"):
+        assert compared[side]["total"] == len(mine)
+        assert compared[side]["truncated"] == sum(row["finish_reason"] == "length" for row in mine)
+        assert {name: count for name, count in compared[side]["outcomes"].items() if count} == outcomes
+        assert compared[side]["counted"] == figures_of_run(run, resamples=10)["counted"]
+    text = compare_runs(parse(COMPARE, [str(run), str(run)]))
+    for name, count in outcomes.items():
+        assert text.count(f"{count:,} {name}") >= 2
 
 
 def test_compare_analyze_and_loop_have_these_figures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,12 +114,14 @@ def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
 
 
 GOLDEN = """
+candidates per query 3
 8 queries, 24 candidates: 13 fail, 11 pass
 Verification
 Split Queries Candidates pass@1 (95 %) pass@3 Best of 3 by reward First
 code 4 12 33.3 % 50.0 % – 25.0 %
 math 4 12 58.3 % 100.0 % – 75.0 %
 all 8 24 45.8 % 75.0 % – 50.0 %
+pass@k counts 24 of 24 answers, to 8 of 8 queries. Left out: none.
 By candidate index
 Index Candidates Verified Rate
 0 8 4 50.0 %
@@ -133,7 +135,7 @@ k pass@k 95 %
 Coverage: 100.0 % of the queries have all 3 candidates.
 Refusals: 0.
 Quality: 0 empty, 0 truncated, 0 repeats, 0 failed to generate.
-Cost: no price known; 0 prompt + 0 completion tokens.
+Cost: no cost is stored; 0 prompt + 0 completion tokens.
 """
 
 
@@ -160,7 +162,8 @@ def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(runs / "baseline"), "--json", "resamples=50"])
     assert json.loads(capsys.readouterr().out)["n"] == 4
     main([str(runs / "baseline"), str(runs / "improved"), "--json", "resamples=50"])
-    assert [run["metadata"]["model"] for run in json.loads(capsys.readouterr().out)] == ["tiny", "big"]
+    models = [list(run["made_with"]["models"]) for run in json.loads(capsys.readouterr().out)]
+    assert models == [["tiny"], ["big"]]
 
 
 @pytest.mark.parametrize("make", ["nothing", "empty", "foreign"])

@@ -66,7 +66,7 @@ def test_figures_by_hand() -> None:
     assert (found.only_first_won, found.only_second_won) == (1, 1)
     assert found.p_value == 1.0
     assert tokens.change == 0.0
-    assert (found.errors_before, found.errors_after) == (0, 1)
+    assert (found.answers_before.outcomes["error"], found.answers_after.outcomes["error"]) == (0, 1)
     math, code = found.splits[1], found.splits[0]
     assert (math.split, math.queries, math.improved, math.worsened) == ("math", 2, 0, 2)
     assert (code.split, code.queries, code.improved, code.worsened) == ("code", 1, 1, 0)
@@ -104,7 +104,7 @@ def test_nothing_to_compare_is_no_difference(tmp_path: Path) -> None:
     assert "*" not in text
     found = json.loads(run([one, two, "--json"]), parse_constant=pytest.fail)[two]
     assert found["differences"][0] == {
-        "name": "pass@1", "queries": 0, "before": 0.0, "after": 0.0, "interval": None
+        "name": "pass@1", "queries": 0, "before": None, "after": None, "interval": None
     }  # fmt: skip
 
 

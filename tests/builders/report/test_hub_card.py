@@ -55,9 +55,13 @@ def test_the_source_and_its_license_are_shown(dataset: dict[str, Any], row: str,
     assert "not recorded" not in text
 
 
-def test_the_header_names_language_models_and_sources(run: Path) -> None:
-    models = {"strong": {"model": "Qwen/Qwen3-8B"}, "weak": {"model": "gpt-4.1-nano"}}
-    header = DatasetCard(card_of(run, with_config(dataset={"path": "openai/gsm8k"}, models=models))).data.to_dict()
+def test_the_header_names_language_models_and_sources(run: Path, tmp_path: Path) -> None:
+    def of_two_models(row: dict[str, Any]) -> dict[str, Any]:
+        models = ("Qwen/Qwen3-8B", "gpt-4.1-nano")
+        return {**row, "candidates": [{**one, "model": models[one["index"] % 2]} for one in row["candidates"]]}
+
+    mixed = write_run(tmp_path / "mixed", 4, change=of_two_models)
+    header = DatasetCard(card_of(mixed, with_config(dataset={"path": "openai/gsm8k"}))).data.to_dict()
     assert header["language"] == ["en"]
     assert header["base_model"] == ["Qwen/Qwen3-8B"], "only models with an id of the Hub"
     assert header["source_datasets"] == ["openai/gsm8k"]

@@ -20,11 +20,10 @@ def test_no_setting_of_the_tables_is_forgotten(monkeypatch: pytest.MonkeyPatch) 
     pairs, reward = MakePairs(partial(by_score, rules=PairRules(similarity=0.5))), ScoreCandidates(LengthReward())
     monkeypatch.setattr("bestofn.builders.run.table_settings._persona_of_prompts", lambda *_: "You are gloomy.")
     config = {
-        "sampling": {"temperature": 0.5, "max_tokens": 7},
         "test_share": 0.3,
         "keep_reasoning": True,
         "judge_table": True,
     }
-    settings, default = table_settings(config, [reward, pairs], {}, "0a1b"), TableSettings()
+    settings, default = table_settings(config, [reward, pairs], "0a1b"), TableSettings()
     names = [field.name for field in fields(TableSettings)]
     assert [name for name in names if getattr(settings, name) == getattr(default, name)] == []
