@@ -103,6 +103,10 @@ def register(group: str, name: str, constructor: str | Constructor) -> None:
     _registered[group, name] = choice
 
 
+PLACES = {"judge": "provider@judge"}
+"""A short name of the user for a group that is composed at another place of the configuration -> the name of Hydra."""
+
+
 def default_choices(config_name: str) -> dict[str, str]:
     """Return the default choice of each group in a command's YAML file, "null" for none. Hydra's groups are omitted."""
     listed = read_yaml(conf_folder() / f"{config_name}.yaml").get("defaults")

@@ -13,7 +13,7 @@ ROWS
 
 bestofn build dataset=messages dataset.path=chats.jsonl \
   provider=openai_chat provider.base_url="$SERVER" provider.model="$MODEL" n=4 \
-  reward=judge reward.judge._target_=bestofn.builders.providers.openai_chat.OpenAIChat \
-  reward.judge.base_url="$SERVER" reward.judge.model="${JUDGE:-$MODEL}" pairs=by_score out=chat-run
+  reward=judge judge=openai_chat \
+  judge.base_url="$SERVER" judge.model="${JUDGE:-$MODEL}" pairs=by_score out=chat-run
 bestofn best chat-run
 bestofn analyze chat-run

@@ -126,7 +126,7 @@ AUDIT = Command(
         ),
         "json": JSON,
     },
-    open_keys=("verifier", "provider", "sandbox", "sampling", "prices", "budget_usd", "trusted"),
+    open_keys=("verifier", "provider", "judge", "sandbox", "sampling", "prices", "budget_usd", "trusted"),
     key_remedy="The second opinion is a verifier: verifier=judge, verifier=math_verify, or one of your own.",
 )
 RUBRICS = Command(
@@ -283,6 +283,7 @@ VERIFY = Command(
         "workers": Setting(Count, 2, "worker processes; 0: verify in this process"),
         "sandbox": Setting(str, "auto", "the sandbox for programs: auto, docker, local or none"),
     },
+    open_keys=("judge", "prices", "budget_usd", "journal", "trusted"),
     key_remedy="`response` is the text of the model, `reference` the known right answer (formerly: answer).",
 )
 INIT = Command(

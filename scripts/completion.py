@@ -111,8 +111,8 @@ def _settings(command: Command, current: str, words: Sequence[str], folders: Seq
     defaults = table.default_choices(command.name)
     places = {group.partition("@")[2] or group: group for group in defaults}
     root, separator, _ = current.partition("=") if "=" in current else current.partition(".")
-    if separator == "=" and root in defaults:
-        return [f"{root}={name}" for name in table.choices_of(root.partition("@")[0], folders)]
+    if separator == "=" and table.PLACES.get(root, root) in defaults:
+        return [f"{root}={name}" for name in table.choices_of(table.PLACES.get(root, root).partition("@")[0], folders)]
     if separator == "." and root in places:
         group = places[root].partition("@")[0]
         name = _chosen(places[root], words) or defaults[places[root]]
@@ -123,7 +123,8 @@ def _settings(command: Command, current: str, words: Sequence[str], folders: Seq
         for key in _keys(table.read_yaml(table.conf_folder() / f"{command.name}.yaml"))
         if key not in words_of_their_own
     ]
-    return [*found, *(f"{group}=" for group in defaults), *(f"{place}." for place in places), *roots]
+    names = {place: name for name, place in table.PLACES.items()}
+    return [*found, *(f"{names.get(group, group)}=" for group in defaults), *(f"{place}." for place in places), *roots]
 
 
 def _chosen(group: str, words: Sequence[str]) -> str:

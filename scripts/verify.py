@@ -36,6 +36,8 @@ def verify(arguments: Arguments) -> None:
         workers=arguments.number("workers"),
         overwrite=arguments.flag("overwrite"),
         sandbox=arguments.text("sandbox") or "auto",
+        overrides=arguments.overrides,
+        config_dirs=arguments.config_dirs,
     )
     print("columns: " + ", ".join(f"{part} {names!r}" for part, names in done.columns.items() if part != "id"))
     total = sum(done.outcomes.values())

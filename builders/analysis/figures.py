@@ -191,6 +191,8 @@ class Figures(Rates):
     records: int
     outcomes: dict[str, int]
     disagreements: int  # candidates whose results are wrong and whose tests pass
+    not_passed: dict[str, int]  # cause, such as "cut off" -> candidates that did not pass; each counts once
+    cut_at: dict[str, int]  # limit of tokens -> answers that are cut off; "" if no limit is known
     by_method: dict[str, dict[str, int]]  # verifier and its method -> outcome -> candidates
     judge: JudgeUse
     by_split: dict[str, Rates]

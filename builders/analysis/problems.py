@@ -22,10 +22,10 @@ RETRY_REWARD = "Check the reward and its service, and run the same command again
 CHANGE_REWARD = "Change the settings or the model of the reward; the answers are not sampled again."
 REMEDIES = {
     "no answer": "Repair the service or the settings named above, then run the same command again.",
-    "no verdict of pass or fail": "Check that the dataset has references or tests, or set verifier=with_judge. "
-    "To make pairs from the scores of a reward: pairs=by_score reward=judge.",
+    "no verdict of pass or fail": "Check that the dataset has references or tests, or set verifier=with_judge "
+    "judge=PROVIDER. To make pairs from the scores of a reward: pairs=by_score reward=judge.",
     "different scores and no verdict": "To make pairs from the scores: pairs=by_score. No request is sent again. "
-    "To get verdicts, check that the dataset has references or tests, or set verifier=with_judge.",
+    "To get verdicts, check that the dataset has references or tests, or set verifier=with_judge judge=PROVIDER.",
     "only passes": "The queries are too easy for the model: choose harder ones, a weaker model, or a larger n.",
     "only fails": "The queries are too hard for the model: choose easier ones, a stronger model, or a larger n.",
     "passes and fails": "The rules for pairs excluded every pair. Look at similarity, length_ratio and margin.",
@@ -51,6 +51,9 @@ NOT_CONFIDENT = (
 )
 UNBALANCED = 0.6  # a share of pairs whose chosen side is longer (or shorter) above this value is a problem
 FEW_PAIRS = 20  # with fewer pairs of unequal length, the share is too uncertain
+CUT, EMPTY, REFUSED = "cut off", "empty", "refused"  # causes in ``Figures["not_passed"]``, beside the outcomes
+FOR_CUT_ANSWERS = "Increase sampling.max_tokens, or ask for shorter answers."
+FOR_REFUSALS = "The model refuses most of these queries: choose another model, or change the prompt."
 FOR_EMPTY_ANSWERS = "A model that thinks may need more tokens: increase sampling.max_tokens, or check the model."
 
 
@@ -150,8 +153,21 @@ def _failed_judge(figures: Figures) -> Iterator[Problem]:
         )
 
 
+def _cut_off(figures: Figures) -> Iterator[Problem]:
+    cut = figures["quality"]["truncated"]
+    if cut > MANY * max(figures["records"], 1):
+        lost = figures["not_passed"].get(CUT, 0)
+        limits = ", ".join(f"max_tokens={limit}" for limit in figures["cut_at"] if limit)
+        verdicts = f"{lost:,} of them did not pass" if lost else "all of them passed"
+        yield Problem(
+            f"{_of(cut, figures)} are cut off{f' at {limits}' if limits else ''}; {verdicts}.", FOR_CUT_ANSWERS
+        )
+
+
 def _undecided(figures: Figures) -> Iterator[Problem]:
     undecided, empty = figures["outcomes"].get("abstain", 0), figures["quality"]["empty"]
+    if _main_cause(figures) == CUT:
+        return  # the verdicts follow from that
     if empty > MANY * max(figures["records"], 1):
         yield Problem(
             f"{_of(empty, figures)} are empty: the model wrote no text.",
@@ -163,7 +179,7 @@ def _undecided(figures: Figures) -> Iterator[Problem]:
             return
         yield Problem(
             f"{_of(undecided, figures)} are undecided and in no pair: {_most_common(figures['abstentions'])}.",
-            "A judge can decide them: verifier=with_judge.",
+            "A judge can decide them: verifier=with_judge judge=PROVIDER.",
         )
 
 
@@ -228,9 +244,16 @@ def _no_pairs(figures: Figures) -> Iterator[Problem]:
     mixes = figures["mixes"]
     listed = ", ".join(f"{count:,} with {mix}" for mix, count in mixes.items())
     most = next(iter(mixes))
-    is_empty = most == "no verdict of pass or fail" and figures["quality"]["empty"] > figures["records"] / 2
-    remedy = FOR_EMPTY_ANSWERS if is_empty else _remedy_of_no_pairs(figures, most)
-    yield Problem(f"There are no preference pairs. Queries: {listed}.", remedy)
+    causes = ", ".join(f"{count:,} {cause}" for cause, count in figures["not_passed"].items())
+    told = f" Candidates that did not pass: {causes}." if causes else ""
+    remedy = BY_CAUSE.get(_main_cause(figures)) or _remedy_of_no_pairs(figures, most)
+    yield Problem(f"There are no preference pairs. Queries: {listed}.{told}", remedy)
+
+
+def _main_cause(figures: Figures) -> str:
+    """Return the most frequent cause why candidates did not pass, if most of all candidates have it; else ""."""
+    cause, count = next(iter(figures["not_passed"].items()), ("", 0))
+    return cause if count > figures["records"] / 2 else ""
 
 
 def _remedy_of_no_pairs(figures: Figures, mix: str) -> str:
@@ -287,12 +310,15 @@ def _most_common(found: Reasons) -> str:
     return "; ".join(f"{text.rstrip('.')} ({count:,})" for text, count in list(found["reasons"].items())[:SHOWN])
 
 
+BY_CAUSE = {CUT: FOR_CUT_ANSWERS, EMPTY: FOR_EMPTY_ANSWERS, REFUSED: FOR_REFUSALS}
+"""What to do about the cause that most candidates have, if the run has no pairs."""
 CHECKS = (
     _missing_answers,
     _refused_requests,
     _without_candidates,
     _failed_verdicts,
     _failed_judge,
+    _cut_off,
     _undecided,
     _not_taught,
     _disagreeing_runs,

@@ -30,7 +30,7 @@ from bestofn.builders.analysis.figures import (
     Reasons,
     Scores,
 )
-from bestofn.builders.analysis.problems import RAISED, problems
+from bestofn.builders.analysis.problems import CUT, EMPTY, RAISED, REFUSED, problems
 from bestofn.builders.errors import kind_of, names_failed_request
 from bestofn.builders.formats.verdict_texts import RUNS_DISAGREE
 from bestofn.builders.pairing.basis import VERIFIED, provenance
@@ -121,6 +121,7 @@ class Tally:
         self._outcomes.update(zip(row_splits, outcomes.tolist(), strict=True))
         self._add_verdicts(rows, outcomes, row_splits)
         self._add_answers(rows, numbers(rows, "reward_final"))
+        self._add_causes(rows, outcomes)
         self._add_costs(block)
         self._made_with.add_queries(np.bincount(block.query[in_use], minlength=len(block.ids)).tolist())
         columns = {name: rows[name].to_pylist() for name in (*COUNTED.values(), "timestamp", "generation_error")}
@@ -246,6 +247,18 @@ class Tally:
                     self._counts["reward raised"] += bool(RAISED.match(cause)) or names_failed_request(cause)
                     self._counts["reward requests"] += names_failed_request(cause)
 
+    def _add_causes(self, rows: Any, outcomes: Any) -> None:
+        """Count the candidates that did not pass by the first of these causes, and the limits at which answers end."""
+        columns = ("generation_error", "finish_reason", "quality_is_empty", "refusal_is_refusal", "max_tokens")
+        for outcome, failure, stop, empty, refused, limit in zip(
+            outcomes.tolist(), *(rows[name].to_pylist() for name in columns), strict=True
+        ):
+            if stop == "length":
+                self._count("cut_at", "" if limit is None else str(limit))
+            if outcome != "pass":
+                cause = "no answer" if failure else CUT if stop == "length" else EMPTY if empty else ""
+                self._count("not_passed", cause or (REFUSED if refused else outcome))
+
     def _add_costs(self, block: Block) -> None:
         """Add cost and tokens of all attempts, including those that a later attempt replaced."""
         rows, names = block.rows, ("cost_usd", "usage_prompt_tokens", "usage_completion_tokens")
@@ -298,6 +311,8 @@ class Tally:
             "pairing": str((json.loads(self.metadata.get("config") or "{}").get("pairs") or {}).get("_target_") or ""),
             "records": self._outcomes.total(),
             "disagreements": counts["disagreements"],
+            "not_passed": dict(texts["not_passed"].most_common()),
+            "cut_at": dict(texts["cut_at"].most_common()),
             "by_method": self._by_method(),
             "judge": {
                 "asked": counts["judge asked"],
@@ -441,7 +456,18 @@ class Tally:
 
 
 REASONS = (
-    *("missing", "missing_rewards", "verification_errors", "abstentions", "not_taught", "refusals", "mixes", "redrawn"),
+    *(
+        "missing",
+        "missing_rewards",
+        "verification_errors",
+        "abstentions",
+        "not_taught",
+        "refusals",
+        "mixes",
+        "redrawn",
+        "not_passed",
+        "cut_at",
+    ),
 )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, answer_table
 from bestofn.builders.api.columns import ReadRow, read_row, response_reader, used_columns, verdicts_on
 from bestofn.builders.api.queries import AUTO
-from bestofn.builders.api.session import Setting
+from bestofn.builders.api.session import Judge, Setting
 from bestofn.builders.api.stages import Verify, without_refusals
 from bestofn.builders.concurrency.file_lock import file_lock
 from bestofn.builders.errors import ConfigError
@@ -58,13 +58,15 @@ def verify_dataset(
     overwrite: bool = False,
     sandbox: str = "auto",
     max_row_mb: int = MAX_ROW_MB,
+    judge: Judge = None,
     **settings: Setting,
 ) -> Batch:
     """Return the dataset with verdict columns, as a ``datasets.Dataset``.
 
     ``dataset`` is a ``datasets.Dataset``, rows, a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub.
     ``columns`` maps ``response``, ``reference``, ``question`` and other parts of a query to columns, as the setting
-    ``dataset.columns`` of a build does. The parts without an entry are found as in a build.
+    ``dataset.columns`` of a build does. The parts without an entry are found as in a build. ``judge`` is the model that
+    a verifier asks: the name of a provider, or a dict of its name (``provider``) and its settings.
     If ``out`` is given, the result is also written to this file, and an interrupted call can be resumed: repeat the
     call. A larger row than ``max_row_mb`` of a JSON Lines or CSV file is an error.
     """
@@ -73,7 +75,8 @@ def verify_dataset(
     folder = Path(out).parent if out else Path(tempfile.mkdtemp(prefix="bestofn-verified-"))
     table = answer_table(dataset, split, max_row_mb)
     path = Path(out) if out else folder / f"verified{table.suffix}"
-    done = verify_table(table, path, columns or {}, kind, workers, overwrite=overwrite, sandbox=sandbox, **settings)
+    settings = {"sandbox": sandbox, "judge": judge, **settings}
+    done = verify_table(table, path, columns or {}, kind, workers, overwrite=overwrite, **settings)
     return datasets.load_dataset(
         "parquet" if table.suffix == ".parquet" else "json", data_files=str(done.path), split="train"
     )

@@ -7,7 +7,8 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from bestofn.builders.api.queries import AUTO, VERIFIER_OF_KIND, candidate_of, query_of
@@ -22,6 +23,11 @@ Response = str | Message | Sequence[Message] | None
 
 Setting = Any
 """The value of a setting of a verifier, or of a column."""
+
+Judge = str | Mapping[str, Setting] | None
+"""A provider by its name, or a dict of its name (``provider``) and its settings; None: no model is asked."""
+
+DEFAULT_JOURNAL = "runs/journal.sqlite"
 
 UNREADABLE = (ConfigError, SourceError, ValueError, TypeError, KeyError, AttributeError)
 """What reading a value of any form may raise."""
@@ -54,15 +60,22 @@ class VerifierSession:
 
     ``kind`` is ``auto`` or the name of a verifier: ``math``, ``code``, ``short_answer``, ``choice``, ``tool``, … With
     ``auto``, the form of each reference chooses the verifier. ``settings`` are settings of the verifier. ``sandbox`` is
-    the sandbox for programs: ``auto``, ``docker``, ``local`` or ``none``. ``config`` is a result of
+    the sandbox for programs: ``auto``, ``docker``, ``local`` or ``none``. ``judge`` is the model that a verifier asks:
+    the name of a provider, or a dict of its name (``provider``) and its settings. ``config`` is a result of
     ``verifier_config`` and replaces all other settings.
     """
 
     def __init__(
-        self, kind: str = AUTO, *, sandbox: str = "auto", config: JsonObject | None = None, **settings: Setting
+        self,
+        kind: str = AUTO,
+        *,
+        sandbox: str = "auto",
+        judge: Judge = None,
+        config: JsonObject | None = None,
+        **settings: Setting,
     ) -> None:
         self.kind = kind
-        self.config = config or verifier_config(kind, sandbox, settings)
+        self.config = config or verifier_config(kind, sandbox, settings, judge)
         self._is_entered = False
         self._loop: Loop | None = None
 
@@ -86,6 +99,7 @@ class VerifierSession:
 
     def _open(self) -> Loop:
         self._verifiers: dict[tuple[str, ...], Verifier] = {}
+        self._objects: Objects | None = None
         self._stack = contextlib.ExitStack()
         self._loop = self._stack.enter_context(Loop())
         return self._loop
@@ -125,7 +139,8 @@ class VerifierSession:
             verdict_of(verifier, query, candidate)
             for verifier, (query, candidate) in zip(verifiers, pairs, strict=True)
         ]
-        return loop.run(_gathered(checks))
+        with self._objects.sampling(loop) if self._objects else contextlib.nullcontext():
+            return loop.run(_gathered(checks))
 
     def _opened_loop(self) -> Loop:
         """Return the loop of the session in this process.
@@ -138,7 +153,7 @@ class VerifierSession:
             if self._loop is not None and self._loop.is_of_this_process:
                 return self._loop
             if self._loop is not None:
-                _of_parent.append((self._loop, self._stack, self._verifiers))
+                _of_parent.append((self._loop, self._stack, self._verifiers, self._objects))
             return self._open()
 
     def _verifier_of(self, query: Query, loop: Loop) -> Verifier:
@@ -154,23 +169,68 @@ class VerifierSession:
 
     def _opened(self, domains: Sequence[str], loop: Loop) -> Verifier:
         """Build and open the verifiers of ``domains``. Without domains, the configuration has only one verifier."""
-        from bestofn.builders.config.objects import ObjectBuilder
-
-        objects = ObjectBuilder(trusted=self.config.get("trusted") or ())
         node = self.config["verifier"]
         if domains:
             node = {**node, "domains": {name: value for name, value in node["domains"].items() if name in domains}}
-        verifier = objects.build(node, "verifier")
+        self._objects = self._objects or Objects(self.config)
+        verifier = self._objects.build(node, "verifier")
         if not isinstance(verifier, Verifier):
             raise ConfigError(
                 f"kind={self.kind} is a {type(verifier).__name__}, which does not verify answers; expected for example "
                 "math, code or short_answer"
             )
-        self._stack.enter_context(loop.open(*objects.opened_in_order))
+        self._stack.enter_context(self._objects.open(loop))
         return verifier
 
 
-def verifier_config(kind: str, sandbox: str, settings: JsonObject) -> JsonObject:
+class Objects:
+    """Builds and opens objects of a configuration in one event loop. What they ask a model is in one journal."""
+
+    def __init__(self, config: JsonObject) -> None:
+        from bestofn.builders.config.objects import ObjectBuilder
+        from bestofn.builders.sampling.cost import Ledger
+        from bestofn.builders.sampling.journal import Journal
+        from bestofn.builders.sampling.sampler import sampler
+
+        self.ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
+        self.journal = journal = Journal(Path(config.get("journal") or DEFAULT_JOURNAL))
+        self.builder = ObjectBuilder(
+            trusted=config.get("trusted") or (), wrap=lambda provider: sampler(provider, journal, self.ledger)
+        )
+        self.build = self.builder.build
+        self._opened: list[object] = []
+
+    @property
+    def samples(self) -> bool:
+        """Whether a built object sends requests."""
+        return bool(self.builder.samplers)
+
+    @contextlib.contextmanager
+    def open(self, loop: Loop) -> Iterator[None]:
+        """Keep what was built since the last call open in ``loop``, and the journal if something needs it."""
+        wanted = [*([self.journal] if self.samples else []), *self.builder.opened_in_order]
+        new = [thing for thing in wanted if not any(thing is one for one in self._opened)]
+        self._opened += new
+        with loop.open(*new):
+            if self.journal in new:
+                self.journal.give_back()
+            yield
+
+    @contextlib.contextmanager
+    def sampling(self, loop: Loop) -> Iterator[None]:
+        """Hold the journal, so that no other process samples with it meanwhile."""
+        if not self.samples:
+            yield
+            return
+        loop.run(self.journal.take())
+        try:
+            self.ledger.carry(self.journal.spent_usd())
+            yield
+        finally:
+            self.journal.give_back()
+
+
+def verifier_config(kind: str, sandbox: str, settings: JsonObject, judge: Judge = None) -> JsonObject:
     """Return the resolved configuration of the verifier for ``kind``.
 
     Raises ``ConfigError`` if there is no such verifier.
@@ -181,10 +241,17 @@ def verifier_config(kind: str, sandbox: str, settings: JsonObject) -> JsonObject
     kind = ALIASES.get(kind, kind)
     name = "by_split" if kind == AUTO else VERIFIER_OF_KIND.get(kind, kind)
     words = [f"verifier.{key}={quoted(value)}" for key, value in settings.items()]
-    config = compose([f"verifier={name}", f"sandbox={sandbox}", *words])
+    config = compose([f"verifier={name}", f"sandbox={sandbox}", *judge_words(judge), *words])
     if config["verifier"] is None:
         raise ConfigError(f"verifier={name} verifies nothing. Choose a kind such as math or code.")
-    return {"verifier": config["verifier"], "trusted": config.get("trusted") or ()}
+    return {"verifier": config["verifier"], **{key: config.get(key) for key in ("trusted", "prices", "budget_usd")}}
+
+
+def judge_words(judge: Judge) -> list[str]:
+    """Return the overrides that name the judge of answers that exist already. Without one, nothing is sent."""
+    from bestofn.builders.config.composition import settings_words
+
+    return ["provider=recorded", *(settings_words({"judge": judge}) if judge else ())]
 
 
 def shared_session(kind: str = AUTO, sandbox: str = "auto", **settings: Setting) -> VerifierSession:

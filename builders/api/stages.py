@@ -19,12 +19,13 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from datasets import Features
 
 from bestofn.builders.api.columns import REFERENCES
 from bestofn.builders.api.queries import ALIASES, AUTO, VERIFIER_OF_KIND
+from bestofn.builders.api.session import Judge, Objects, judge_words
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import JsonObject, Row
@@ -34,10 +35,6 @@ from bestofn.builders.sources.resolver import require
 from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.stages.stage import Stage
 from bestofn.builders.tables.arrow_rows import from_table, to_table, with_columns
-
-if TYPE_CHECKING:
-    from bestofn.builders.sampling.cost import Ledger
-    from bestofn.builders.sampling.journal import Journal
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +49,6 @@ NEEDS = {"verify": ("candidates",), "reward": ("candidates", "verdicts"), "pairs
 BEFORE = {"candidates": "Generate", "verdicts": "Verify", "scores": "Score"}
 JUDGING = ("judge", "rubric", "with_judge", "cascade", "posed")
 """Verifiers that can decide without a reference."""
-DEFAULT_JOURNAL = "runs/journal.sqlite"
 PART_ROWS = 256  # rows that are read and written at a time
 OF_GENERATE = (
     "persona", "tools", "user", "models", "sandbox", "sampling", "seed", "stages", "budget_usd", "prices", "trusted",
@@ -74,8 +70,7 @@ class _Opened:
     stage: Stage
     settings: object
     loop: Loop
-    ledger: Ledger
-    journal: Journal | None  # None: the stage sends no requests
+    objects: Objects
     entered: object = field(repr=False)
 
     @contextlib.contextmanager
@@ -84,15 +79,8 @@ class _Opened:
 
         The stages of a dataset, and the processes of ``num_proc``, use one journal and stay open until they end.
         """
-        if self.journal is None:
+        with self.objects.sampling(self.loop):
             yield self.stage
-            return
-        self.loop.run(self.journal.take())
-        try:
-            self.ledger.carry(self.journal.spent_usd())
-            yield self.stage
-        finally:
-            self.journal.give_back()
 
 
 def _renew_lock() -> None:
@@ -114,10 +102,16 @@ class MappedStage:
     name = ""
     needs_reference = False  # whether a table without references is refused
 
-    def __init__(self, words: Sequence[str], columns: Mapping[str, object] | None, journal: str | Path | None) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        columns: Mapping[str, object] | None,
+        journal: str | Path | None,
+        config_dirs: Sequence[str] = (),
+    ) -> None:
         from bestofn.builders.config.composition import compose, quoted
 
-        config = compose([*words, *([f"journal={quoted(str(journal))}"] if journal else [])])
+        config = compose([*words, *([f"journal={quoted(str(journal))}"] if journal else [])], config_dirs=config_dirs)
         kept = {key: config.get(key) for key in KEPT}
         self.config: JsonObject = {"stages": {self.name: config["stages"][self.name]}, **kept}
         self.columns = dict(columns or {})
@@ -163,8 +157,6 @@ class MappedStage:
             if opened is None:
                 # the loop is left when the process ends, and closes what is open in it
                 opened = _open[key] = self._open(Loop().__enter__())
-                if opened.journal is not None:
-                    opened.journal.give_back()
             return opened
 
     @contextlib.contextmanager
@@ -172,26 +164,19 @@ class MappedStage:
         """Yield the stage. Its objects are closed after the block."""
         with Loop() as loop:
             opened = self._open(loop)  # a name, because its objects are closed when nothing refers to it
-            yield opened.stage
+            with opened.in_use() as stage:
+                yield stage
 
     def _open(self, loop: Loop) -> _Opened:
-        from bestofn.builders.config.objects import ObjectBuilder, settings_of
-        from bestofn.builders.sampling.cost import Ledger
-        from bestofn.builders.sampling.journal import Journal
-        from bestofn.builders.sampling.sampler import sampler
+        from bestofn.builders.config.objects import settings_of
 
-        ledger = Ledger(budget_usd=self.config["budget_usd"], prices=self.config["prices"])
-        journal = Journal(Path(self.config["journal"] or DEFAULT_JOURNAL))
-        objects = ObjectBuilder(
-            trusted=self.config["trusted"] or (), wrap=lambda provider: sampler(provider, journal, ledger)
-        )
+        objects = Objects(self.config)
         node = self.config["stages"][self.name]
         stage: Stage = objects.build(node, f"stages.{self.name}")
-        things = [*([journal] if objects.samplers else []), *objects.opened_in_order]
         stage.loop = loop
-        entered = loop.open(*things)
+        entered = objects.open(loop)
         entered.__enter__()
-        return _Opened(stage, settings_of(node, objects), loop, ledger, journal if objects.samplers else None, entered)
+        return _Opened(stage, settings_of(node, objects.builder), loop, objects, entered)
 
     # --- tables without the columns of a build -----------------------------------------------------------------------
 
@@ -301,7 +286,9 @@ class Generate(MappedStage):
 class Verify(MappedStage):
     """Adds the column ``verdicts``, one verdict per candidate.
 
-    ``kind`` is the verifier, as for ``bestofn.verify``; ``settings`` are its settings. A judge asks ``provider``.
+    ``kind`` is the verifier, as for ``bestofn.verify``; ``settings`` are its settings. ``judge`` is the model that it
+    asks: the name of a provider, or a dict of its name (``provider``) and its settings. ``overrides`` are further words
+    of ``bestofn build``, such as ``budget_usd=5``.
     ``workers`` is the number of worker processes that verify large batches; 0 verifies them in this process.
     """
 
@@ -312,17 +299,19 @@ class Verify(MappedStage):
         kind: str = AUTO,
         *,
         sandbox: str = "auto",
-        provider: str = "pocket",
+        judge: Judge = None,
         workers: int = 2,
         journal: str | Path | None = None,
         columns: Mapping[str, object] | None = None,
+        overrides: Sequence[str] = (),
+        config_dirs: Sequence[str] = (),
         **settings: Setting,
     ) -> None:
         kind = ALIASES.get(kind, kind)
         name = "by_split" if kind == AUTO else VERIFIER_OF_KIND.get(kind, kind)
-        words = [f"verifier={name}", f"sandbox={sandbox}", f"provider={provider}", *_words("verifier", settings)]
+        words = [f"verifier={name}", f"sandbox={sandbox}", *judge_words(judge), *_words("verifier", settings)]
         words.append(f"workers.count={workers}" if workers else "stages.verify.workers=null")
-        super().__init__(words, columns, journal)
+        super().__init__([*words, *overrides], columns, journal, config_dirs)
         self.needs_reference = name not in JUDGING
 
     def __getstate__(self) -> JsonObject:
@@ -330,7 +319,11 @@ class Verify(MappedStage):
 
 
 class Score(MappedStage):
-    """Adds the column ``scores``, one score per candidate. ``settings`` are settings of the reward."""
+    """Adds the column ``scores``, one score per candidate. ``settings`` are settings of the reward.
+
+    ``judge`` is the model that rates answers, as for ``Verify``; ``provider`` is the one that continues them, for
+    ``reward="rollouts"``.
+    """
 
     name = "reward"
 
@@ -338,11 +331,13 @@ class Score(MappedStage):
         self,
         reward: str = "verification",
         *,
-        provider: str = "pocket",
+        judge: Judge = None,
+        provider: str = "recorded",
         journal: str | Path | None = None,
         **settings: Setting,
     ) -> None:
-        super().__init__([f"reward={reward}", f"provider={provider}", *_words("reward", settings)], None, journal)
+        words = [f"reward={reward}", *judge_words(judge), f"provider={provider}", *_words("reward", settings)]
+        super().__init__(words, None, journal)
 
 
 class Pair(MappedStage):

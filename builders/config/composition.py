@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
+SELECTION = re.compile(r"\$\{oc\.select:([\w.]+),\s*\$\{([\w.]+)\}\}")  # the first key, or else the second one
 MISSING_KEY = re.compile(r"Interpolation key '([^']+)' not found")
 TEMPLATE = re.compile(r"\btemplate\s*[:=]")
 TARGET = re.compile(r"\+{0,2}(\w+)\._target_=['\"]?([\w.]+)['\"]?")
@@ -168,7 +169,7 @@ def resolved(config: DictConfig) -> Resolved:
 
     try:
         plain = Resolved(cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True)))
-        plain.names = dict(_interpolations(OmegaConf.to_container(config, resolve=False)))
+        plain.names = dict(_interpolations(OmegaConf.to_container(config, resolve=False), plain))
         return plain
     except OmegaConfBaseException as error:
         raise ConfigError(_unresolved(str(error.full_key or "the configuration"), str(error))) from error
@@ -181,12 +182,14 @@ def _unresolved(where: str, message: str) -> str:
     return f"{where}: {message.splitlines()[0]}"
 
 
-def _interpolations(node: object, where: str = "") -> Iterator[tuple[str, str]]:
+def _interpolations(node: object, keys: Container[str], where: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(node, Mapping):
         for key, value in node.items():
-            yield from _interpolations(value, joined(where, str(key)))
+            yield from _interpolations(value, keys, joined(where, str(key)))
     elif isinstance(node, str) and (match := INTERPOLATION.fullmatch(node)):
         yield where, match.group(1)
+    elif isinstance(node, str) and (match := SELECTION.fullmatch(node)):
+        yield where, match[1] if match[1] in keys else match[2]
 
 
 def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> list[str]:
@@ -232,7 +235,7 @@ def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequen
 
 
 def several_providers(word: str) -> list[str]:
-    """Return the overrides for ``word``: a list of providers, or the provider of the simulated user.
+    """Return the overrides for ``word``: a list of providers, or the provider of the simulated user or of the judge.
 
     Any other word is returned unchanged.
 
@@ -242,6 +245,9 @@ def several_providers(word: str) -> list[str]:
     """
     if (user := USER.fullmatch(word)) and user[1] not in ("null", "none"):
         return [f"+provider@user.sampler={user[1]}"]
+    key, equals, value = word.partition("=")
+    if key in table.PLACES and equals:
+        return [f"{table.PLACES[key]}={value}"]
     match = LIST.fullmatch(word)
     if match is None:
         return [word]
@@ -295,13 +301,17 @@ def quoted(value: Any) -> str:
 def settings_words(settings: JsonObject, where: str = "") -> list[str]:
     """Return one override per setting.
 
-    The value of a group is a dict of its settings, or a text that names a choice.
+    The value of a group is a dict of its settings, or a text that names a choice. The dict of a judge also names its
+    choice: ``judge={"provider": "openai", "model": "gpt-5.4-mini"}``.
     """
     words: list[str] = []
     for key, value in settings.items():
-        if isinstance(value, Mapping):
+        if not where and key in table.PLACES and isinstance(value, Mapping):
+            words += [f"{key}={value['provider']}"] if "provider" in value else []
+            words += settings_words({name: one for name, one in value.items() if name != "provider"}, f"{key}.")
+        elif isinstance(value, Mapping):
             words += settings_words(value, f"{where}{key}.")
-        elif not where and isinstance(value, str) and key in table.shipped_groups():
+        elif not where and isinstance(value, str) and (key in table.shipped_groups() or key in table.PLACES):
             words.append(f"{key}={value}")
         else:
             words.append(f"{where}{key}={quoted(value)}")

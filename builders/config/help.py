@@ -275,7 +275,7 @@ def _head(text: str) -> str:
 def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:
     """Return the help line of one group, which lists all choices. It is wrapped to ``WIDTH`` characters."""
     names = sorted(table.choices_of(group.partition("@")[0], folders))
-    label = f"  {group} [{default}]"
+    label = f"  {next((name for name, place in table.PLACES.items() if place == group), group)} [{default}]"
     return textwrap.fill(f"{label:<24} {'  '.join(names)}", WIDTH, subsequent_indent=" " * 25, break_on_hyphens=False)
 
 

@@ -160,7 +160,7 @@ class ObjectBuilder:
         if isinstance(value, Mapping) and "_target_" not in value and accepts(hint, Sampler):
             raise ConfigError(
                 f"{where} has no _target_; expected the dotted path of its class, for example "
-                "_target_: mypkg.providers.Mine."
+                f"_target_: mypkg.providers.Mine{', or a choice: judge=openai' if where == 'judge' else ''}."
             )
         if (member := member_type(hint)) is not None and accepts(member, Sampler) and isinstance(value, Mapping):
             return {str(key): self._argument(one, member, joined(where, str(key))) for key, one in value.items()}
@@ -171,6 +171,11 @@ class ObjectBuilder:
             return self.sampler(built, where)
         if is_optional(hint) and isinstance(built, Archive) and not accepts(hint, Archive):
             return None  # recorded responses replace the provider, so there is no model to send requests to
+        if isinstance(built, Archive) and not accepts(hint, Archive):
+            raise ConfigError(
+                f"{where}={built.name} only reads answers, and a model is needed that judges them. Name it with judge, "
+                "for example judge=openai."
+            )
         if built is not None and not isinstance(built, Archive):
             raise ConfigError(
                 f"{where} is a {type(built).__name__}, which lacks {', '.join(missing_members(built))}; expected a "

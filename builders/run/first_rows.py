@@ -43,8 +43,8 @@ REMEDIES = {
     "options": "The answer must name an option: check dataset.columns.reference and dataset.choices.gold.",
 }
 JUDGE = (
-    "A judge can decide: verifier=with_judge. To make pairs from the scores of a reward: pairs=by_score reward=judge. "
-    "With verify_nothing=true, answers are sampled without verdicts."
+    "A judge can decide: verifier=with_judge judge=PROVIDER. To make pairs from the scores of a reward: pairs=by_score "
+    "reward=judge. With verify_nothing=true, answers are sampled without verdicts."
 )
 NO_SCORES = (
     "pairs=by_score and similar pairings use the scores of a reward, but the reward {name!r} only scores verdicts. "

@@ -88,18 +88,20 @@ def check_stages(
     check_provider(generate, rows, loop)
     failed: list[Failure] = []
     undecided: list[str] = []
+    cut_off = 0
     for row in rows[:TRIED]:
         done = loop.run(_through(stages, row))
         if failure := failure_of(done):
             failed.append(failure)
         elif expect_verdicts and (reasons := undecided_reasons(done)):
             undecided += reasons
+            cut_off += sum(candidate["stop_reason"] == "length" for candidate in done["candidates"])
         else:
             return
         if not undecided and len(failed) >= failed[0].queries:
             break
     if undecided:
-        _warn_undecided(undecided)
+        _warn_undecided(undecided, cut_off)
     elif failed:
         _stop(failed)
 
@@ -114,11 +116,18 @@ def _stop(failed: Sequence[Failure]) -> None:
     )
 
 
-def _warn_undecided(reasons: Sequence[str]) -> None:
+def _warn_undecided(reasons: Sequence[str], cut_off: int) -> None:
+    if 2 * cut_off > len(reasons):
+        log.warning(
+            "None of the first %d answers could be decided: %d are cut off. Increase sampling.max_tokens.",
+            len(reasons),
+            cut_off,
+        )
+        return
     common = "; ".join(f"{reason} ({count})" for reason, count in Counter(reasons).most_common(2))
     log.warning(
         "None of the first %d answers could be decided: %s. Check the references and sampling.max_tokens, or choose "
-        "verifier=with_judge.",
+        "verifier=with_judge judge=PROVIDER.",
         len(reasons),
         common,
     )
@@ -140,7 +149,7 @@ def failure_of(row: Row) -> Failure | None:
     if answered and verdicts and all(_is_failed(verdicts[place]) for place in answered):
         verdict = verdicts[answered[0]]
         if "judge_model" in verdict.detail or verdict.detail.get("llm_judge_failed"):
-            remedy = "Check the model, key and service of the judge (verifier.sampler; by default the provider)"
+            remedy = "Check the model, key and service of the judge (judge=PROVIDER; by default the provider)"
             return Failure("the judge", verdict.explanation, remedy, TRIED_BY_MODEL)
         return Failure("the verifier", verdict.explanation, "Check the sandbox and the verifier's settings", TRIED)
     scores = [score_from_row(score) for score in row.get("scores") or ()]

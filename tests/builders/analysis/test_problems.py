@@ -111,3 +111,29 @@ def test_answers_that_no_table_can_have_are_counted_by_reason(tmp_path: Path) ->
         "6 of 9 candidates are in no training table, whatever their verdict is: unreadable tool calls (3); empty final "
         "text (3)."
     ) in said(figures_of_run(run))
+
+
+@pytest.mark.parametrize("outcome", ["fail", "abstain"])
+def test_answers_that_end_at_the_limit_are_the_cause_that_is_named(tmp_path: Path, outcome: str) -> None:
+    def cut(row: dict[str, Any]) -> dict[str, Any]:
+        ended = {
+            "stop_reason": "length",
+            "max_tokens": 6,
+            "error": "",
+            "messages": [{"role": "assistant", "content": "so"}],
+        }
+        verdict = {"outcome": outcome, "explanation": "no final answer"}
+        return {
+            **row,
+            "candidates": [{**one, **ended} for one in row["candidates"]],
+            "verdicts": [{**one, **verdict} for one in row["verdicts"]],
+            "pairs": [],
+        }
+
+    figures = figures_of_run(write_run(tmp_path / "run", 6, 4, tools=False, change=cut), resamples=10)
+    text = said(figures)
+    assert "24 of 24 candidates are cut off at max_tokens=6" in text
+    assert "24 cut off" in text
+    assert "Increase sampling.max_tokens" in text
+    assert "too hard" not in text
+    assert "with_judge" not in text
