@@ -284,14 +284,7 @@ def test_a_content_cannot_contain_a_message() -> None:
 
 # --- conversations ---------------------------------------------------------------------------------------------------
 
-SYSTEM = (
-    "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\n"
-    "Current date: 2025-06-28\n\nReasoning: {effort}\n\n"
-    "# Valid channels: analysis, commentary, final. Channel must be included for every message.{tools}<|end|>"
-)
-FUNCTIONS = "\nCalls to these tools must go to the commentary channel: 'functions'."
 QUESTION = {"role": "user", "content": "Weather?"}
-ASKED = "<|start|>user<|message|>Weather?<|end|>"
 WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
@@ -312,12 +305,8 @@ NOW: dict[str, Any] = {
     "type": "function",
     "function": {"name": "now", "parameters": {"type": "object", "properties": {}}},
 }
-TOOLS = (
-    "# Tools\n\n## functions\n\nnamespace functions {\n\n// Returns the weather.\ntype weather = (_: {\n// A city\n"
-    'city: string,\nunit?: "C" | "F", // default: C\ndays?: number[],\n}) => any;\n\n'
-    "type now = (_: {\n}) => any;\n\n} // namespace functions"
-)
 MADE = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}}
+ASKED = "<|start|>user<|message|>Weather?<|end|>"
 CALLED = (
     '<|start|>assistant to=functions.weather<|channel|>commentary <|constrain|>json<|message|>{"city":"Oslo"}<|call|>'
 )
@@ -329,72 +318,51 @@ TURN_OF_CALLS = [
 RESULT = "<|start|>functions.weather to=assistant<|channel|>commentary<|message|>12<|end|>"
 THINKS = "<|start|>assistant<|channel|>analysis<|message|>Look it up.<|end|>"
 ANSWERED = "<|start|>assistant<|channel|>final<|message|>12 degrees.<|end|>"
-PLAIN = SYSTEM.format(effort="medium", tools="")
-WITH_TOOLS = SYSTEM.format(effort="medium", tools=FUNCTIONS)
+PREAMBLE = "<|start|>assistant<|channel|>commentary<|message|>I look.<|end|>"
+GLOOMY = {"role": "system", "content": "Be gloomy."}
+THEN = {"role": "assistant", "content": "12 degrees.", "reasoning": "Say it."}
 
+# name -> messages, tools, settings, and the prompt after the messages of system and developer, which
+# ``test_harmony_library`` compares with those of the library
 CONVERSATIONS: dict[str, tuple[list[Any], list[Any], dict[str, str], str]] = {
-    "a question": ([QUESTION], [], {}, PLAIN + ASKED),
-    "effort": ([QUESTION], [], {"reasoning_effort": "high"}, SYSTEM.format(effort="high", tools="") + ASKED),
-    "date": ([QUESTION], [], {"current_date": "2026-01-02"}, PLAIN.replace("2025-06-28", "2026-01-02") + ASKED),
-    "persona": (
-        [{"role": "system", "content": "Be gloomy."}, QUESTION],
-        [],
-        {},
-        PLAIN + "<|start|>developer<|message|># Instructions\n\nBe gloomy.<|end|>" + ASKED,
-    ),
-    "system and developer": (
-        [{"role": "system", "content": "A."}, {"role": "developer", "content": "B."}, QUESTION],
-        [],
-        {},
-        PLAIN + "<|start|>developer<|message|># Instructions\n\nA.\n\nB.<|end|>" + ASKED,
-    ),
-    "tools": ([QUESTION], [WEATHER, NOW], {}, WITH_TOOLS + f"<|start|>developer<|message|>{TOOLS}<|end|>" + ASKED),
-    "persona and tools": (
-        [{"role": "system", "content": "Be gloomy."}, QUESTION],
-        [WEATHER, NOW],
-        {},
-        WITH_TOOLS + f"<|start|>developer<|message|># Instructions\n\nBe gloomy.\n\n{TOOLS}<|end|>" + ASKED,
-    ),
-    "thinking stays between a call and its result": (TURN_OF_CALLS, [], {}, PLAIN + ASKED + THINKS + CALLED + RESULT),
+    "a question": ([QUESTION], [], {}, ASKED),
+    "effort": ([QUESTION], [], {"reasoning_effort": "high"}, ASKED),
+    "date": ([QUESTION], [], {"current_date": "2026-01-02"}, ASKED),
+    "persona": ([GLOOMY, QUESTION], [], {}, ASKED),
+    "system and developer": ([GLOOMY, {"role": "developer", "content": "B."}, QUESTION], [], {}, ASKED),
+    "tools": ([QUESTION], [WEATHER, NOW], {}, ASKED),
+    "persona and tools": ([GLOOMY, QUESTION], [WEATHER, NOW], {}, ASKED),
+    "thinking stays between a call and its result": (TURN_OF_CALLS, [], {}, ASKED + THINKS + CALLED + RESULT),
     "thinking is removed after the answer": (
-        [*TURN_OF_CALLS, {"role": "assistant", "content": "12 degrees.", "reasoning": "Say it."}, QUESTION],
+        [*TURN_OF_CALLS, THEN, QUESTION],
         [],
         {},
-        PLAIN + ASKED + CALLED + RESULT + ANSWERED + ASKED,
+        ASKED + CALLED + RESULT + ANSWERED + ASKED,
     ),
     "thinking of the present turn stays after an earlier answer": (
-        [QUESTION, {"role": "assistant", "content": "12 degrees.", "reasoning": "Hm."}, *TURN_OF_CALLS],
+        [QUESTION, THEN, *TURN_OF_CALLS],
         [],
         {},
-        PLAIN + ASKED + ANSWERED + ASKED + THINKS + CALLED + RESULT,
+        ASKED + ANSWERED + ASKED + THINKS + CALLED + RESULT,
     ),
     "preamble": (
         [QUESTION, {"role": "assistant", "content": "I look.", "tool_calls": [MADE]}, TURN_OF_CALLS[2]],
         [],
         {},
-        PLAIN + ASKED + "<|start|>assistant<|channel|>commentary<|message|>I look.<|end|>" + CALLED + RESULT,
+        ASKED + PREAMBLE + CALLED + RESULT,
     ),
-    "parts of a content": (
-        [{"role": "user", "content": [{"type": "text", "text": "Weather?"}]}],
-        [],
-        {},
-        PLAIN + ASKED,
-    ),
+    "parts of a content": ([{"role": "user", "content": [{"type": "text", "text": "Weather?"}]}], [], {}, ASKED),
 }
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_a_conversation_is_rendered(name: str) -> None:
     messages, tools, settings, expected = CONVERSATIONS[name]
-    assert render(conversation(messages, tools, **settings)) == expected
-    text = "".join(text for _, text in prompt(messages, tools, **settings))
-    assert text == expected + "<|start|>assistant"
-    assert render(parse(expected).messages) == expected
-
-
-def test_the_prefix_depends_on_no_clock() -> None:
-    first, second = (conversation([{"role": "user", "content": text}]) for text in ("a", "b"))
-    assert first[:-1] == second[:-1]
+    rendered = render(conversation(messages, tools, **settings))
+    assert rendered.endswith(f"<|end|>{expected}")
+    assert rendered.removesuffix(expected).count("<|start|>") == 1 + name.startswith(("persona", "system", "tools"))
+    assert "".join(text for _, text in prompt(messages, tools, **settings)) == rendered + "<|start|>assistant"
+    assert render(parse(rendered).messages) == rendered
 
 
 def test_history_keeps_the_calls_of_the_analysis_channel() -> None:
