@@ -1,4 +1,5 @@
 # make demo: the main job, offline, with the embedded defaults. make test: all tests. Both create .venv and install into it.
+# TESTS are further words of pytest: make test TESTS=tests/reward.
 # make test-fast: the tests without Docker, Chromium, training and whole runs, in less than two minutes.
 PYTHON ?= python3
 VENV := .venv
@@ -32,7 +33,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/bestofn build experiment=demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
 
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not sandbox and not train" tests/builders tests/verifiers tests/reward tests/personas tests/test_house.py

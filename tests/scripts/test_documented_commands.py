@@ -100,7 +100,6 @@ def run_line(words: tuple[str, ...], folder: Path) -> subprocess.CompletedProces
         return run_here(small(words), cwd=folder, env=env)
 
 
-@pytest.mark.train
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
 def test_a_line_runs(words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalServer, "run", lambda self, sockets: None)  # the model is loaded; nobody stops it

@@ -16,6 +16,7 @@ from bestofn.builders.config.help import help_text, settings_of_choice
 from bestofn.builders.config.signatures import keyword_parameters
 from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.scripts.catalogue import COMMANDS
+from tests.commands import run_here
 
 COMPOSED = sorted(path.stem for path in conf_folder().glob("*.yaml"))
 
@@ -41,9 +42,7 @@ def test_names_every_choice_of_a_group() -> None:
 
 @pytest.mark.parametrize("words", [["train", "sft", "-h"], ["loop", "n=4", "-h"]])
 def test_every_way_to_ask_for_help_ends_well(words: list[str]) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "bestofn.scripts.main", *words], capture_output=True, text=True, timeout=60
-    )
+    ran = run_here(words)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(f"usage: bestofn {words[0]} ")
 
