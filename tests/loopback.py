@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -34,6 +35,11 @@ class OpenAIServer(ServerThread):
         self.asked: Counter[str] = Counter()
         self.fail_with: list[int] = []  # HTTP statuses of the next replies
         self.refuse: Callable[[str], tuple[int, str] | None] | None = None  # question -> status and message, or None
+
+    def words(self, data: Path | str, *more: str) -> list[str]:
+        """Return the words of a build that reads the queries ``data`` and gets its answers from this server."""
+        provider = ["provider=openai_chat", f"provider.base_url={self.url}", "provider.model=m"]
+        return ["dataset=jsonl", f"dataset.path={data}", *provider, "sandbox=none", "tools=none", *more]
 
     def reset(self) -> None:
         self.requests = self.completions = 0
@@ -83,3 +89,12 @@ def sums(question: str, seed: int) -> str:
     numbers = [int(number) for number in re.findall(r"\d+", question)]
     slip = hashlib.sha256(f"{question}|{seed}".encode()).digest()[0] % 2
     return f"We add the numbers. Draw {seed % 97}: the answer is \\boxed{{{sum(numbers) + slip}}}."
+
+
+def write_sums(file: Path, count: int, twice: int = 1) -> Path:
+    """Write ``count`` queries "What is i + i?" to ``file``, with ``twice=2`` "What is i + 2i?". Return ``file``."""
+    rows = (
+        {"id": f"q{i}", "question": f"What is {i} + {twice * i}?", "answer": str(i + twice * i)} for i in range(count)
+    )
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file

@@ -14,7 +14,7 @@ from bestofn.builders.errors import BudgetError, ConfigError, MachineError
 from bestofn.builders.run import mirror as mirror_module
 from bestofn.builders.run.mirror import Mirror, folder_of, is_url
 from bestofn.scripts import build
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 pytest.importorskip("s3fs")
 moto_server = pytest.importorskip("moto.server")
@@ -46,11 +46,8 @@ def names(url: str) -> set[str]:
 
 
 def config(server: OpenAIServer, out: str, *more: str, queries: int = 12) -> dict:
-    rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(queries))
-    Path("sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["dataset=jsonl", "dataset.path=sums.jsonl", "provider=openai_chat", f"provider.base_url={server.url}"]
-    words += ["provider.model=m", "sandbox=none", "tools=none", "n=2", "shard_size=4", f"out={out}", *more]
-    given = compose(words)
+    data = write_sums(Path("sums.jsonl"), queries)
+    given = compose(server.words(data, "n=2", "shard_size=4", f"out={out}", *more))
     given["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
     given["trusted"] = ["tests"]
     return given

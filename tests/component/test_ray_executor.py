@@ -21,7 +21,7 @@ from bestofn.builders.executors.cluster_pool import WorkerPool
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.executors.ray_executor import Place, RayExecutor
 from bestofn.builders.sampling.journal import Journal
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 pytest.importorskip("ray")
 from ray.cluster_utils import Cluster
@@ -55,20 +55,8 @@ def cluster() -> Iterator[Cluster]:
 
 
 def config(folder: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
-    data = folder / "sums.jsonl"
-    rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(QUERIES))
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = {
-        "dataset.path": data,
-        "provider.base_url": server.url,
-        "provider.model": "m",
-        "provider.free": "false",
-        "+prices": "{m: {call: 0.01}}",
-        "n": 4,
-        "shard_size": 6,
-    }
-    words = ["dataset=jsonl", "provider=openai_chat", "sandbox=none", "tools=none"]
-    given = compose([*words, *(f"{key}={value}" for key, value in settings.items()), *more])
+    words = ["provider.free=false", "+prices={m: {call: 0.01}}", "n=4", "shard_size=6", *more]
+    given = compose(server.words(write_sums(folder / "sums.jsonl", QUERIES), *words))
     given["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
     given["trusted"] = ["tests"]
     return given

@@ -21,7 +21,7 @@ from bestofn.builders.analysis.best_of_n import analyze
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.sampling.journal import Journal
 from tests.commands import run_here
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 from tests.loopback import sums as loopback_sums
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,31 +31,11 @@ TIMINGS = {"latency_s", "verification_seconds", "timestamp"}
 
 @pytest.fixture
 def sums(tmp_path: Path) -> Path:
-    return write_sums(tmp_path / "sums.jsonl", 24)
+    return write_sums(tmp_path / "sums.jsonl", 24, 2)
 
 
-def write_sums(path: Path, count: int) -> Path:
-    rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(count)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def command(data: Path, url: str, out: Path, *more: str) -> list[str]:
-    return [*BUILD, *settings(data, url, out, *more)]
-
-
-def settings(data: Path, url: str, out: Path, *more: str) -> list[str]:
-    return [
-        "dataset=jsonl",
-        f"dataset.path={data}",
-        "provider=openai_chat",
-        f"provider.base_url={url}",
-        "provider.model=mock-model",
-        "sandbox=none",
-        "tools=none",
-        f"out={out}",
-        *more,
-    ]
+def settings(data: Path, server: OpenAIServer, out: Path, *more: str) -> list[str]:
+    return server.words(data, f"out={out}", *more)
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -80,7 +60,7 @@ def table(out: Path) -> list[dict]:
 def test_build_verifies_pairs_and_sends_no_request_twice(sums: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with OpenAIServer() as server:
-        done = run(*command(sums, server.url, out, "n=4"))
+        done = run(*BUILD, *settings(sums, server, out, "n=4"))
         assert server.completions == 96
         assert "pass@1" in done.stdout
         first = table(out)
@@ -101,16 +81,16 @@ def test_build_verifies_pairs_and_sends_no_request_twice(sums: Path, tmp_path: P
             assert printed in done.stdout, "terminal and JSON print the same figure"
 
         server.reset()
-        build_here(settings(sums, server.url, out, "n=4"))
+        build_here(settings(sums, server, out, "n=4"))
         assert server.requests == 0
         assert table(out) == first
 
         build_here(
-            settings(sums, server.url, out, "n=4", "verifier.domains.math.rounding=strict", "pairs=verified_vs_refuted")
+            settings(sums, server, out, "n=4", "verifier.domains.math.rounding=strict", "pairs=verified_vs_refuted")
         )
         assert server.requests == 0
 
-        build_here(settings(sums, server.url, out, "n=8"))
+        build_here(settings(sums, server, out, "n=8"))
         assert server.completions == 96
         wide = [row for row in table(out) if row["candidate_idx"] < 4]
         keys = ("query_id", "candidate_idx", "output_messages", "is_verified")
@@ -122,7 +102,7 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
     concurrency = 16
     with OpenAIServer(latency_s=0.05) as server:
         whole = tmp_path / "whole"
-        build_here(settings(data, server.url, whole, "n=2", "shard_size=64"))
+        build_here(settings(data, server, whole, "n=2", "shard_size=64"))
         least = server.completions
         assert least == 600
 
@@ -134,7 +114,7 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
         server.reset()
         server.answer = slower_from_200
         cut = tmp_path / "cut"
-        words = settings(data, server.url, cut, "n=2", "shard_size=64", f"provider.limits.concurrency={concurrency}")
+        words = settings(data, server, cut, "n=2", "shard_size=64", f"provider.limits.concurrency={concurrency}")
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
         process = subprocess.Popen(
             [*BUILD, *words], cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -164,7 +144,7 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
 def test_a_signal_keeps_every_answer(tmp_path: Path, number: signal.Signals, status: int) -> None:
     data = write_sums(tmp_path / "many.jsonl", 100)
     with OpenAIServer(latency_s=0.3) as server:
-        words = settings(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
+        words = settings(data, server, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
         process = subprocess.Popen(
             [*BUILD, *words], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -191,7 +171,7 @@ def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
     notes = tmp_path / "notes"
     slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.{verifier}, notes: {notes}}}"
     with OpenAIServer() as server:
-        words = command(sums, server.url, tmp_path / "run", "trusted=[tests]", f"++{slow}")
+        words = [*BUILD, *settings(sums, server, tmp_path / "run", "trusted=[tests]", f"++{slow}")]
         place = words.index("bestofn.scripts.build")
         words[place : place + 1] = ["bestofn.scripts.main", "build"]
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
@@ -223,7 +203,7 @@ def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_
         return f"{letters}\n\n{loopback_sums(question, seed)}"
 
     with OpenAIServer(answer=long_answer) as server:  # all replies together are larger than the limit
-        words = settings(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
+        words = settings(data, server, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
         limited = [
             "bash",
             "-c",
@@ -245,7 +225,7 @@ def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_
 def test_dry_run_sends_nothing_and_prints_no_escape_sequence(sums: Path, tmp_path: Path) -> None:
     sums.write_text(sums.read_text().replace("0 + 0?", "0 + 0?\\u001b[2J"))
     with OpenAIServer() as server:
-        done = run_here(["build", *settings(sums, server.url, tmp_path / "run", "dry_run=true")])
+        done = run_here(["build", *settings(sums, server, tmp_path / "run", "dry_run=true")])
         assert server.requests == 0
     assert "What is 0 + 0?\\x1b[2J" in done.stdout
     assert "\x1b" not in done.stdout
@@ -268,7 +248,7 @@ def test_bad_input_ends_in_one_clear_message(
     sums: Path, tmp_path: Path, words: list[str], status: int, message: str
 ) -> None:
     with OpenAIServer() as server:
-        done = run_here(["build", *settings(sums, server.url, tmp_path / "run", *words)])
+        done = run_here(["build", *settings(sums, server, tmp_path / "run", *words)])
         assert server.requests == 0
     assert done.returncode == status
     assert message in done.stderr
@@ -276,7 +256,8 @@ def test_bad_input_ends_in_one_clear_message(
 
 
 def test_a_missing_key_is_named_before_anything_is_sent(sums: Path, tmp_path: Path) -> None:
-    words = settings(sums, "https://api.openai.com/v1", tmp_path / "run")
+    with OpenAIServer() as server:
+        words = settings(sums, server, tmp_path / "run", "provider.base_url=https://api.openai.com/v1")
     done = run_here(["build", *words], env={"OPENAI_API_KEY": None})
     assert done.returncode in (2, 5)
     assert "OPENAI_API_KEY" in done.stderr
@@ -284,7 +265,7 @@ def test_a_missing_key_is_named_before_anything_is_sent(sums: Path, tmp_path: Pa
 
 def test_a_sweep_makes_one_run_per_setting_and_one_table(sums: Path, tmp_path: Path) -> None:
     with OpenAIServer() as server:
-        words = [word for word in settings(sums, server.url, tmp_path) if not word.startswith("out=")]
+        words = [word for word in settings(sums, server, tmp_path) if not word.startswith("out=")]
         words += ["-m", "n=1,2,4", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
         done = run(*BUILD, *words)
         assert sorted(path.name for path in (tmp_path / "sweep").iterdir() if path.is_dir()) == ["n=1", "n=2", "n=4"]
@@ -301,11 +282,9 @@ def test_a_sweep_makes_one_run_per_setting_and_one_table(sums: Path, tmp_path: P
 
 def test_a_documented_yaml_file_runs_unchanged(sums: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text(
-        f"dataset: {sums}\nmodel: mock-model\nnum_candidates: 2\ntemperature: 0.9\ngenerator: openai\nnotes: kept\n"
-    )
+    file.write_text(f"dataset: {sums}\nmodel: m\nnum_candidates: 2\ntemperature: 0.9\ngenerator: openai\nnotes: kept\n")
     with OpenAIServer() as server:
-        words = settings(sums, server.url, tmp_path / "run")
+        words = settings(sums, server, tmp_path / "run")
         done = build_here(["--from-yaml", str(file), *words[2:]])
         assert server.completions == 48
     assert "24 queries" in done.stdout

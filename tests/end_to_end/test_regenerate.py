@@ -27,7 +27,7 @@ from bestofn.builders.tables import candidate_table, parquet_files, shards
 from bestofn.scripts.build import build
 from bestofn.scripts.catalogue import REGENERATE
 from bestofn.scripts.regenerate import main, regenerated
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 
 def run(words: list[str]) -> str:
@@ -35,27 +35,17 @@ def run(words: list[str]) -> str:
     return regenerated(parse(REGENERATE, words))
 
 
-def words(data: Path, url: str, out: Path) -> list[str]:
-    given = {"dataset.path": data, "provider.base_url": url, "out": out, "provider.model": "mock", "n": 4}
-    return [
-        "dataset=jsonl",
-        "provider=openai_chat",
-        "sandbox=none",
-        "tools=none",
-        "shard_size=5",
-        *(f"{key}={value}" for key, value in given.items()),
-    ]
+def words(data: Path, server: OpenAIServer, out: Path) -> list[str]:
+    return server.words(data, "shard_size=5", f"out={out}", "n=4")
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, OpenAIServer]]:
     """Build a run of 12 sums in three shards, and yield its data, its folder and its server."""
     folder = tmp_path_factory.mktemp("template")
-    data = folder / "sums.jsonl"
-    rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(12)]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = write_sums(folder / "sums.jsonl", 12, 2)
     with OpenAIServer() as server:
-        build(compose(words(data, server.url, folder / "run")))
+        build(compose(words(data, server, folder / "run")))
         yield data, folder / "run", server
 
 
@@ -66,7 +56,7 @@ def built(template, tmp_path: Path, monkeypatch):
     data, run_folder, server = template
     server.reset()
     out = shutil.copytree(run_folder, tmp_path / "run")
-    return out, server, words(data, server.url, out)
+    return out, server, words(data, server, out)
 
 
 def rows_of(out: Path) -> dict[str, dict[str, Any]]:
@@ -141,7 +131,7 @@ def test_the_flat_file_is_replaced_in_place_and_backed_up(built, tmp_path, monke
     assert all({**old, **dict.fromkeys(of_query)} == {**new, **dict.fromkeys(of_query)} for old, new in kept)
     for file in (flat, flat.with_name("run.parquet.bak"), *out.glob("*/train.parquet")):
         metadata = pq.read_schema(file).metadata
-        assert (metadata[b"model"].decode(), metadata[b"notes"].decode()) == ("mock", "Why: größer\n100 %"), file
+        assert (metadata[b"model"].decode(), metadata[b"notes"].decode()) == ("m", "Why: größer\n100 %"), file
     assert len(load_dataset("parquet", data_files=str(flat), split="train")) == len(after)
 
 
@@ -364,7 +354,7 @@ def test_a_shard_that_changed_during_the_regeneration_is_kept(built, monkeypatch
 
 def test_a_spent_budget_stops_the_regeneration_and_the_same_command_resumes_it(built) -> None:
     out, server, _ = built
-    words = [str(out), "where=all", "provider.free=false", "+prices={mock: {call: 1.0}}"]
+    words = [str(out), "where=all", "provider.free=false", "+prices={m: {call: 1.0}}"]
     with pytest.raises(BudgetError, match="budget_usd=6"):
         run([*words, "budget_usd=6.0"])
     asked = server.completions

@@ -30,23 +30,14 @@ from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
 from bestofn.builders.tables import shards
 from bestofn.builders.tables.checksums import read_marker
 from tests.commands import run_here
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 QUERIES, N, SHARD = 12, 2, 4
 VARYING = {"latency_s", "verification_seconds", "timestamp", "cost_usd"}
 
 
 def config(data: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
-    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
-    words += [
-        "provider.model=m",
-        "sandbox=none",
-        "tools=none",
-        f"n={N}",
-        f"shard_size={SHARD}",
-        "executor.shards_in_flight=1",
-    ]
-    built = compose([*words, *more])
+    built = compose(server.words(data, f"n={N}", f"shard_size={SHARD}", "executor.shards_in_flight=1", *more))
     built["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
     built["trusted"] = ["tests"]
     return built
@@ -57,10 +48,8 @@ class Built:
 
     def __init__(self, folder: Path, server: OpenAIServer) -> None:
         self.folder, self.server = folder, server
-        self.data = folder / "sums.jsonl"
+        self.data = write_sums(folder / "sums.jsonl", QUERIES)
         self.settings = config(self.data, server)
-        rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(QUERIES))
-        self.data.write_text("".join(json.dumps(row) + "\n" for row in rows))
         LocalExecutor().run(copy.deepcopy(self.settings), folder / "finished")
         prices = ["+prices={m: {call: 1.0}}", "provider.free=false", "budget_usd=15.0", "provider.limits.concurrency=1"]
         with pytest.raises(BudgetError):

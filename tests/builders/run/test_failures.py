@@ -25,7 +25,7 @@ from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.records import Query, Score
 from bestofn.reward.registry import register
 from bestofn.scripts.build import main
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 from tests.wire_server import Answer, WireServer
 
 QUERIES = 12
@@ -33,17 +33,9 @@ QUERIES = 12
 
 def build(tmp_path: Path, server: OpenAIServer, *more: str) -> list[dict[str, Any]]:
     """Build ``QUERIES`` sums with two candidates each in shards of four, and return the nested rows."""
-    data = tmp_path / "sums.jsonl"
-    data.write_text(
-        "".join(
-            json.dumps({"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)}) + "\n"
-            for i in range(QUERIES)
-        )
-    )
-    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
-    words += ["provider.model=mock", "provider.limits.retries=0", "sandbox=none", "tools=none", "n=2", "shard_size=4"]
-    out = tmp_path / "run"
-    LocalExecutor().run(compose([*words, *more]), out)
+    data, out = write_sums(tmp_path / "sums.jsonl", QUERIES, 2), tmp_path / "run"
+    words = server.words(data, "provider.limits.retries=0", "n=2", "shard_size=4", *more)
+    LocalExecutor().run(compose(words), out)
     return [row for part in sorted((out / "shards").glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
 
 

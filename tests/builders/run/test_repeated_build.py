@@ -1,6 +1,5 @@
 """A finished build that is repeated checks its files and writes none; what is damaged or changed is written again."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from bestofn.builders.errors import BestofnError
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.run import manifest
 from tests.commands import run_here
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 QUERIES, N, SHARD = 12, 2, 4
 OF_A_COMMAND = ("logs", ".lock")
@@ -27,13 +26,10 @@ class Build:
         self.write_queries(QUERIES)
 
     def write_queries(self, count: int) -> None:
-        rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(count))
-        self.data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_sums(self.data, count)
 
     def words(self, *more: str) -> list[str]:
-        words = ["dataset=jsonl", f"dataset.path={self.data}", "provider=openai_chat", "provider.model=m"]
-        words += [f"provider.base_url={self.server.url}", "sandbox=none", "tools=none", f"n={N}", f"shard_size={SHARD}"]
-        return [*words, f"out={self.out}", *more]
+        return self.server.words(self.data, f"n={N}", f"shard_size={SHARD}", f"out={self.out}", *more)
 
     def run(self, *more: str) -> dict[str, Any]:
         return LocalExecutor().run(compose(self.words(*more)), self.out)

@@ -44,9 +44,7 @@ def run(tmp_path: Path, server: OpenAIServer, file: str, *more: str) -> dict:
     data = tmp_path / file
     rows = ({"id": f"q{i}", "question": f"What is {i} + {ord(file[0])}?", "answer": "1"} for i in range(2))
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
-    config = compose([*words, "provider.model=m", "sandbox=none", "tools=none", "n=1", *more])
-    return LocalExecutor().run(config, tmp_path / "run")
+    return LocalExecutor().run(compose(server.words(data, "n=1", *more)), tmp_path / "run")
 
 
 def test_data_of_another_dataset_or_model_is_not_replaced_silently(

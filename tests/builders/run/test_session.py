@@ -22,26 +22,12 @@ from bestofn.builders.run.run_lock import holder_of, is_being_written
 from bestofn.builders.run.session import check_same_data
 from bestofn.scripts import build
 from bestofn.scripts.push import push
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 
 def config(tmp_path: Path, server: OpenAIServer, *more: str) -> dict:
-    data = tmp_path / "sums.jsonl"
-    rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(8))
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
-    return compose(
-        [
-            *words,
-            "provider.model=m",
-            "provider.limits.patience_s=2",
-            "sandbox=none",
-            "tools=none",
-            "n=2",
-            "shard_size=4",
-            *more,
-        ]
-    )
+    data = write_sums(tmp_path / "sums.jsonl", 8)
+    return compose(server.words(data, "provider.limits.patience_s=2", "n=2", "shard_size=4", *more))
 
 
 def test_a_second_build_in_the_folder_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

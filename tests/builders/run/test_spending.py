@@ -8,25 +8,15 @@ from pathlib import Path
 
 from bestofn.builders.run import manifest
 from bestofn.builders.run.pipeline import Spending
-from tests.benchmarks.kill_resume import write_sums
 from tests.commands import run_here
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 PRICE = "+prices={m: {call: 0.5}}"
 
 
 def build(folder: Path, server: OpenAIServer, *more: str, code: int = 0) -> str:
-    data = write_sums(folder / "sums.jsonl", 12)
-    words = [
-        "build",
-        "dataset=jsonl",
-        f"dataset.path={data}",
-        "provider=openai_chat",
-        f"provider.base_url={server.url}",
-    ]
-    words += ["provider.model=m", "provider.free=false", "sandbox=none", "tools=none", PRICE]
-    words += [f"out={folder}/run", "shard_size=2"]
-    done = run_here([*words, *more])
+    words = server.words(write_sums(folder / "sums.jsonl", 12), "provider.free=false", PRICE)
+    done = run_here(["build", *words, f"out={folder}/run", "shard_size=2", *more])
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

@@ -7,22 +7,20 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.sampling import limiter
-from tests.benchmarks.kill_resume import write_sums
 from tests.commands import run_here
-from tests.loopback import OpenAIServer
+from tests.loopback import OpenAIServer, write_sums
 
 
 def build(folder: Path, server: OpenAIServer, *more: str) -> tuple[int, str]:
-    words = ["build", "dataset=jsonl", f"dataset.path={write_sums(folder / 'sums.jsonl', 60)}", "provider=openai_chat"]
-    words += [f"provider.base_url={server.url}", "provider.model=m", "sandbox=none", "tools=none", "n=1"]
+    words = server.words(write_sums(folder / "sums.jsonl", 60), "n=1", f"out={folder}/run", "shard_size=60")
     limiter._limiters.clear()  # as in a new process
-    done = run_here([*words, f"out={folder}/run", "shard_size=60", "provider.limits.concurrency=4", *more])
+    done = run_here(["build", *words, "provider.limits.concurrency=4", *more])
     return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("message", ["unsupported value", "the prompt is too long"])
 def test_refused_rows_do_not_stop_a_second_run(tmp_path: Path, message: str) -> None:
-    refused = {f"What is {i} + 1?" for i in range(10, 45)}
+    refused = {f"What is {i} + {i}?" for i in range(10, 45)}
     with OpenAIServer() as server:
         server.refuse = lambda question: (400, message) if question in refused else None
         assert build(tmp_path, server)[0] == 6
