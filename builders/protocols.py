@@ -138,7 +138,8 @@ def verified_by(verifier: Verifier | None, query: Query) -> str:
 class PlannedCalls:
     """The calls of a model that one query may need after its candidates are sampled; used to estimate the cost.
 
-    ``expected`` is the likely number of calls and ``most`` the largest. ``max_tokens`` limits one reply.
+    ``expected`` is the likely number of calls and ``most`` the largest, if every reply is usable. ``max_tokens`` limits
+    one reply.
     """
 
     sampler: Sampler

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
@@ -50,6 +51,7 @@ class JudgeHealth:
     first: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while requests are sent one at a time
     failures: int = 0
     works: bool = False
+    since: float = field(default_factory=time.time)  # seconds since 1970; older replies are of an earlier command
 
     def accepted(self, request: Request) -> Request:
         """Return ``request`` without the settings that the service refuses."""
@@ -127,40 +129,58 @@ async def judge_replies(
 
     ``quotable`` are the judged texts, which the judge may quote. If an object of the reply also occurs in these texts,
     it counts only if it is the whole reply. Settings that the service refuses are left out (see ``JudgeHealth``).
+
+    An unusable reply stays in the journal, and the judge is asked once more per command. So a command that is run again
+    after a repair of the judge does not meet the same reply.
+
     Raises only errors that stop the run, for example ``AuthenticationError``, or ``OutageError`` if the judge fails
     from the start.
     """
     health = health_of(judge)
-    replies: list[JsonObject | str] = []
-    for drawn in await _draw(judge, health, request, samples):
-        raise_if_it_stops_the_run(drawn)
-        if isinstance(drawn, ProviderError):
-            replies.append(f"the request to the judge failed: {type(drawn).__name__}: {drawn}")
-        else:
-            replies.append(reply_object(drawn.text, request.schema or {}, *quotable))
-    for reply in replies:
+    replies: dict[int, JsonObject | str] = {}
+    wanted, attempt = list(range(samples)), 0
+    while wanted:
+        drawn = dict(zip(wanted, await _draw(judge, health, request, wanted, attempt), strict=True))
+        for index, one in drawn.items():
+            raise_if_it_stops_the_run(one)
+            if isinstance(one, ProviderError):
+                replies[index] = f"the request to the judge failed: {type(one).__name__}: {one}"
+            else:
+                replies[index] = reply_object(one.text, request.schema or {}, *quotable)
+        unusable = {index: one for index, one in drawn.items() if isinstance(replies[index], str)}
+        wanted = [index for index, one in unusable.items() if _may_ask_again(one, health, attempt)]
+        attempt += 1
+    for reply in replies.values():
         health.count(reply if isinstance(reply, str) else "")
-    return replies
+    return list(replies.values())
+
+
+def _may_ask_again(unusable: Completion | ProviderError, health: JudgeHealth, attempt: int) -> bool:
+    """Return whether a judge with an ``unusable`` reply is asked again: once, not counting what the journal had."""
+    if isinstance(unusable, ProviderError):
+        return False
+    is_of_earlier_command = unusable.at is not None and unusable.at < health.since
+    return is_of_earlier_command or attempt == 0
 
 
 async def _draw(
-    judge: Sampler, health: JudgeHealth, request: Request, samples: int
+    judge: Sampler, health: JudgeHealth, request: Request, indices: Sequence[int], attempt: int
 ) -> Sequence[Completion | ProviderError]:
     """Sample the replies. Until the judge has answered, only one call at a time is made, except in batch mode."""
     if not health.answered and not getattr(judge, "batch", False):
         async with health.first:
             if not health.answered:
-                return await _draw_accepted(judge, health, request, samples)
-    return await _draw_accepted(judge, health, request, samples)
+                return await _draw_accepted(judge, health, request, indices, attempt)
+    return await _draw_accepted(judge, health, request, indices, attempt)
 
 
 async def _draw_accepted(
-    judge: Sampler, health: JudgeHealth, request: Request, samples: int
+    judge: Sampler, health: JudgeHealth, request: Request, indices: Sequence[int], attempt: int
 ) -> Sequence[Completion | ProviderError]:
     """Sample the replies without the settings that the service refuses. Repeat until no further setting is refused."""
     while True:
         sent = health.accepted(request)
-        drawn = await judge.draw(sent, range(samples))
+        drawn = await judge.draw(sent, indices, attempt)
         if not any(health.learn(one, sent) for one in drawn):
             health.answered = True
             return drawn

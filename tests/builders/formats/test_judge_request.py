@@ -31,10 +31,13 @@ class Service:
 
     def __init__(self, answer: Callable[[Request], str | ProviderError]) -> None:
         self.answer, self.requests, self.running, self.most_refused_at_once = answer, [], 0, 0
+        self.journal: dict[int, Completion] = {}  # attempt → an older reply, for the tests with one request
 
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
+        if attempt in self.journal:
+            return [self.journal[attempt]]
         self.requests.append(request)
         self.running += 1
         await asyncio.sleep(0)
@@ -103,8 +106,29 @@ def test_a_judge_that_fails_on_each_of_its_first_25_calls_stops_the_run(answer: 
 
 
 def test_one_success_keeps_the_run_alive() -> None:
-    replies = iter([RIGHT, *["?"] * 60])
+    replies = iter([RIGHT, *["?"] * 120])
     assert len(ask(Service(lambda request: next(replies)), 61)) == 61
+
+
+@pytest.mark.parametrize(("unusable", "sent"), [(0, 2), (1, 1), (3, 1)])
+def test_an_unusable_reply_is_asked_for_once_more_per_command(unusable: int, sent: int) -> None:
+    silent = Service(lambda request: "?")
+    silent.journal = {at: Completion({"role": "assistant", "content": "?"}, "m", at=1.0) for at in range(unusable)}
+    assert all(isinstance(reply, str) for reply in ask(silent))
+    assert len(silent.requests) == sent
+    repaired = Service(lambda request: RIGHT)
+    repaired.journal = silent.journal
+    assert all(isinstance(reply, dict) for reply in ask(repaired))
+    assert len(repaired.requests) == 1
+
+
+def test_only_the_unusable_replies_of_several_are_asked_for_again() -> None:
+    replies = iter(["?", RIGHT])
+    judge = Service(lambda request: next(replies))
+    request = judge_request("judge", "material", "instruction", SCHEMA, max_tokens=10)
+    found = asyncio.run(judge_replies(judge, request, ["candidate"], 3))  # type: ignore[arg-type]
+    assert all(isinstance(reply, dict) for reply in found)
+    assert len(judge.requests) == 2
 
 
 def test_the_verdict_of_a_cascade_names_the_problem_of_its_judge() -> None:

@@ -78,9 +78,11 @@ def test_a_sufficient_rubric_is_not_revised_and_useless_items_are_dropped() -> N
 
 
 def test_a_model_cannot_set_checks_and_its_failures_are_kept() -> None:
-    model = Model("hm", [{"text": "Names a source", "required": True, "check": {"contains": "Planck"}}, {"weight": 2}])
+    model = Model(
+        "hm", "hm", [{"text": "Names a source", "required": True, "check": {"contains": "Planck"}}, {"weight": 2}]
+    )
     rubric = generated(model)
     assert [(one.required, one.check) for one in rubric.criteria] == [(False, None)]
     assert len(rubric.problems) == 2
-    nothing = generated(Model("hm", "hm"))
+    nothing = generated(Model(*["hm"] * 4))
     assert (nothing.criteria, nothing.agreement) == ([], 0.5)
