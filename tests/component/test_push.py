@@ -83,7 +83,16 @@ print(json.dumps({name: len(load_dataset("me/sums", name, split="train")) for na
 """
 
 
-def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Path) -> None:
+def test_push_loads_back_a_second_push_sends_nothing_and_a_smaller_run_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = 100
+    with monkeypatch.context() as patch:  # tables of several files
+        patch.setattr(parquet_files, "FILE_BYTES", 1)
+        patch.setattr(writer, "BUFFERED_RECORDS", 60)
+        patch.setattr(writer, "BUFFERED_BYTES", 1)
+        run = write_run(tmp_path / "run", queries)
+    assert len(parquet_files.table_files(run / "dpo", "train")) > 1
     with HubDouble() as hub:
         done = push(hub, run, tmp_path)
         assert done.returncode == 0, done.stderr
@@ -100,14 +109,17 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         assert loaded.returncode == 0, loaded.stderr
         found = json.loads(loaded.stdout.strip().splitlines()[-1])
         assert set(found["configs"]) == {"dpo", "reward_model", "kto", "sft", "grpo", "candidates"}
-        assert found["rows"] == 4 * QUERIES
+        assert found["rows"] == 4 * queries
         assert found["sides"]["train"] > found["sides"]["test"] > 0
         assert found["same"]
         assert found["prompt"][0]["role"] == "user"
         assert found["each"] == {name: rows_of(run / name) for name in found["configs"]}
+        assert {
+            side: parquet_files.rows_in(parquet_files.table_files(run / "dpo", side)) for side in found["sides"]
+        } == (found["sides"])
 
         published = [path for path in hub.files if path.endswith(".parquet")]
-        assert len(published) == 11
+        assert {path.partition("/")[0] for path in published} == set(found["configs"])
         for path in published:
             copy = tmp_path / "copy.parquet"
             copy.write_bytes(hub.files[path])
@@ -120,29 +132,11 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         assert again.returncode == 0, again.stderr
         assert len(hub.commits) == commits
 
-
-def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    queries = 100
-    with monkeypatch.context() as patch:
-        patch.setattr(parquet_files, "FILE_BYTES", 1)
-        patch.setattr(writer, "BUFFERED_RECORDS", 60)
-        patch.setattr(writer, "BUFFERED_BYTES", 1)
-        run = write_run(tmp_path / "run", queries)
-    assert len(parquet_files.table_files(run / "dpo", "train")) > 1
-    with HubDouble() as hub:
-        assert push(hub, run, tmp_path).returncode == 0
-        loaded = client(hub, tmp_path, "-c", LOAD)
-        assert loaded.returncode == 0, loaded.stderr
-        found = json.loads(loaded.stdout.strip().splitlines()[-1])
-        assert found["rows"] == 4 * queries
-        assert {
-            side: parquet_files.rows_in(parquet_files.table_files(run / "dpo", side)) for side in found["sides"]
-        } == (found["sides"])
-
-        write_run(tmp_path / "run", queries // 10)
+        write_run(run, queries // 10)
         shutil.rmtree(run / "hub")
         assert push(hub, run, tmp_path).returncode == 0
         assert not any("-of-" in path for path in hub.files)
+        assert len([path for path in hub.files if path.endswith(".parquet")]) == 11
 
 
 def test_a_push_that_was_cut_off_goes_on(run: Path, tmp_path: Path) -> None:
