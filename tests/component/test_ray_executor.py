@@ -141,7 +141,7 @@ def test_the_loss_of_the_only_machine_for_the_workers_ends_the_run(cluster, expe
         errors = process.communicate(timeout=120)[1]
         assert process.returncode == MachineError.exit_code, errors
         assert "is lost, and no other machine of the cluster has the resources of executor.workers" in errors
-        RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
+        LocalExecutor().run(given, tmp_path / "ray")
         assert server.requests <= QUERIES + 3
     assert table(tmp_path / "ray") == expected
 
