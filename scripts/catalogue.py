@@ -268,7 +268,7 @@ VERIFY = Command(
     "verify",
     "add verdict columns to responses that you already have, without a run",
     "bestofn verify answers.parquet response=completion reference=gold kind=math",
-    (Positional("FILE", "a Parquet, JSON Lines or CSV file, or the id of a dataset of the Hub"),),
+    (Positional("FILE", "a Parquet, JSON Lines, JSON or CSV file, or the id of a dataset of the Hub"),),
     {
         "response": Setting(str, None, "the column with the responses of the model; null: found, as in a build"),
         "reference": Setting(str, None, "the column with the reference; null: found, as in a build"),
@@ -277,7 +277,7 @@ VERIFY = Command(
         "kind": Setting(str, None, "the verifier, for example math or code; null: chosen by the reference"),
         "out": Setting(str, None, "the file to write; null: FILE-verified"),
         "in_place": Setting(bool, False, "replace FILE by the file with verdicts"),
-        "overwrite": Setting(bool, False, "replace verdict columns that the table already has"),
+        "overwrite": Setting(bool, False, "replace the file `out`, and verdict columns that the table already has"),
         "split": Setting(str, None, "for a dataset of the Hub: the split to read"),
         "max_row_mb": Setting(PositiveCount, 64, "size of the largest row of a JSON Lines or CSV file that is read"),
         "workers": Setting(Count, 2, "worker processes; 0: verify in this process"),

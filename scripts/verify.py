@@ -70,7 +70,7 @@ def output_of(source: str, out: str | None, *, in_place: bool) -> Path:
             raise ConfigError(f"out is {out}, which is the input. To replace it: in_place=true, and no `out`.")
         return Path(out)
     if is_file:
-        suffix = ".jsonl" if path.suffix == ".jsonl" else ".parquet"
+        suffix = ".jsonl" if path.suffix in (".jsonl", ".json") else ".parquet"
         return path.with_name(f"{path.stem}-verified{suffix}")
     name = re.sub(r"[^\w.-]+", "-", source)
     return Path(f"{name}-verified.parquet")

@@ -17,7 +17,7 @@ from datasets import Features
 
 from bestofn.builders.errors import ConfigError, DamagedFile, SourceError
 from bestofn.builders.records import Row
-from bestofn.builders.sources.rows import MAX_ROW_MB, RowLimit, csv_rows
+from bestofn.builders.sources.rows import MAX_ROW_MB, RowLimit, csv_rows, json_rows
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import opened
 
@@ -40,6 +40,10 @@ class AnswerTable(Protocol):
     """A table whose rows are read in batches. The result of each batch is written as one file, a part."""
 
     suffix: str
+
+    def is_in(self, file: Path) -> bool:
+        """Return whether ``file`` is the table itself."""
+        ...
 
     @property
     def identity(self) -> str:
@@ -79,6 +83,10 @@ class ArrowAnswers:
 
     def __init__(self, dataset: Batch = None, path: Path | None = None) -> None:
         self.dataset, self.path = dataset, path
+
+    def is_in(self, file: Path) -> bool:
+        """Return whether ``file`` is the table itself."""
+        return self.path is not None and self.path.resolve() == file.resolve()
 
     @property
     def identity(self) -> str:
@@ -179,6 +187,10 @@ class JsonAnswers:
     def __init__(self, path: Path, limit: RowLimit) -> None:
         self.path, self._limit = path, limit
 
+    def is_in(self, file: Path) -> bool:
+        """Return whether ``file`` is the table itself."""
+        return self.path.resolve() == file.resolve()
+
     @property
     def identity(self) -> str:
         """The path, size and modification time of the file."""
@@ -236,8 +248,19 @@ class JsonAnswers:
             os.fsync(file.fileno())
 
 
+class JsonFileAnswers(JsonAnswers):
+    """A JSON file: one list of rows, or the log of a tool with one (``sources.rows.json_rows``)."""
+
+    def batches(self, rows: int, skip: int) -> Iterator[list[Row]]:
+        """Yield lists of at most ``rows`` rows, without the first ``skip`` lists."""
+        found = islice(json_rows([self.path], self._limit), skip * rows, None)
+        while batch := [dict(row) for row in islice(found, rows)]:
+            yield batch
+
+
 FILES: Mapping[str, Callable[[Path, RowLimit], AnswerTable]] = {
     ".jsonl": JsonAnswers,
+    ".json": JsonFileAnswers,
     ".csv": CsvAnswers,
     ".tsv": CsvAnswers,
 }
@@ -256,10 +279,11 @@ def answer_table(source: object, split: str | None = None, max_row_mb: int = MAX
         return ArrowAnswers(path=path)
     if path.suffix in FILES and path.is_file():
         return FILES[path.suffix](path, RowLimit(max_row_mb, "max_row_mb"))
-    if path.exists() or path.suffix in (".parquet", ".json", ".gz", ".zst", *FILES) or path.is_absolute():
+    if path.exists() or path.suffix in (".parquet", ".gz", ".zst", *FILES) or path.is_absolute():
         problem = "it has another format" if path.exists() else "there is no such file"
         raise ConfigError(
-            f"{path}: {problem}; expected a .parquet, .jsonl, .csv or .tsv file, or the id of a dataset of the Hub."
+            f"{path}: {problem}; expected a .parquet, .jsonl, .json, .csv or .tsv file, or the id of a dataset of the "
+            "Hub."
         )
     from bestofn.builders.sources.rows import hub_stream
 

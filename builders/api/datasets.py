@@ -96,11 +96,14 @@ def verify_table(
 
     Finished parts are stored in the folder ``OUT.parts`` until ``out`` is complete. If rows, columns and settings are
     the same, the next call continues after the finished parts. Raises ``ConfigError`` if it is unclear which columns to
-    read, or if the table already has verdicts.
+    read. Without ``overwrite``, also raises it if the table already has verdicts, or if ``out`` is another file that
+    exists.
     """
     if out.suffix != table.suffix:
         raise ConfigError(f"out is {out}; expected a file whose name ends with {table.suffix}, as the input")
     present = table.columns
+    if out.exists() and not overwrite and not table.is_in(out):
+        raise ConfigError(f"out is {out}, which exists. Set out to another file, or replace it: overwrite=true")
     if not overwrite and (old := [name for name in TYPES if name in present]):
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
     names = [name for name in present if name not in TYPES]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
@@ -17,7 +17,7 @@ from bestofn.builders.records import Count, JsonObject, PositiveCount, Query, Re
 from bestofn.builders.sources.columns import Column
 from bestofn.builders.sources.distinct import DistinctQueries
 from bestofn.builders.sources.origins import Origins
-from bestofn.builders.sources.resolver import LOOKED_AT
+from bestofn.builders.sources.resolver import LOOKED_AT, group_of
 from bestofn.builders.sources.row_reader import RowReader
 from bestofn.builders.sources.rows import MAX_ROW_MB, RowLimit, has_structs, is_one_split, rows
 from bestofn.builders.sources.values import Turns, content_id
@@ -72,7 +72,9 @@ class Mapped:
 
     ``group_by`` names a column. All rows with the same value in this column become one query. Their values in the
     column ``response`` are the recorded responses of the query. All queries are then in memory at once. A row without a
-    value in this column is left out.
+    value in this column is left out. If it is None and each of the first rows has one response, their questions repeat,
+    and rows with one question have one reference, the column of the question is used (``resolver.group_of``),
+    unless ``merge_repeats`` is false.
 
     The column ``reference`` may contain a list. If the list has one item, this item is the answer (OlympiadBench). A
     list of several answers is ambiguous: one of them may be enough, or all may be required. Such a query has no
@@ -125,6 +127,7 @@ class Mapped:
         )
         self.column_uses: dict[str, str] = {}
         self.group_by = Column.of("group_by", group_by) if group_by else None
+        self._found_group: Column | None = None
         self.offset, self.max_queries = offset, max_queries
         self.merge_repeats, self.license = merge_repeats, license
         self.limit = RowLimit(max_row_mb)
@@ -154,14 +157,20 @@ class Mapped:
 
     def _queries(self, split: str | None, most: int | None) -> Iterator[Query]:
         """Yield the queries of one split, with repeated queries. ``most`` limits the groups if ``group_by`` is set."""
-        if self.group_by:
-            yield from self._one_per_group(self.group_by, split, most)
+        found = self._rows(split)
+        first = next(found, None)  # the columns are known now
+        found = chain(() if first is None else (first,), found)
+        group_by = self.group_by or self._found_group
+        if group_by:
+            yield from self._one_per_group(group_by, found, most)
         else:
-            yield from (query for row in self._rows(split) if (query := self.reader.query(row)) is not None)
+            yield from (query for row in found if (query := self.reader.query(row)) is not None)
 
-    def _one_per_group(self, group_by: Column, split: str | None, most: int | None) -> Iterator[Query]:
+    def _one_per_group(self, group_by: Column, found: Iterable[Row], most: int | None) -> Iterator[Query]:
         groups: dict[str, _Group] = {}
-        for row in self._rows(split):
+        columns = self.reader.layout.columns
+        by_question = any(part in columns and columns[part].path == group_by.path for part in ("question", "messages"))
+        for row in found:
             value = group_by.value(row)
             key = "" if value is None else str(value)
             if not key.strip():
@@ -170,7 +179,8 @@ class Mapped:
             if key not in groups:
                 if most is not None and len(groups) >= most:
                     continue
-                query = self.reader.query(row, query_id=key if len(key) <= MAX_ID_CHARS else content_id("", [], [key]))
+                short = key if len(key) <= MAX_ID_CHARS else content_id("", [], [key])
+                query = self.reader.query(row, query_id=None if by_question else short)
                 if query is None:
                     continue
                 groups[key] = _Group(query)
@@ -198,6 +208,10 @@ class Mapped:
         if first:
             self.reader.structs = has_structs(self.path, self.format, split)
             self._examine(first, column)
+            found = "" if self.group_by or not self.merge_repeats else group_of(self.reader.layout, first)
+            self._found_group = Column.of("group_by", found) if found else None
+            if found:
+                log.info("%s: rows with the same %r are joined to one query with several responses.", self.name, found)
         width = len(names)
         for number, row in enumerate(chain(first, all_rows)):
             if len(row) > width:  # a row with more columns than the first rows

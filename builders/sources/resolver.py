@@ -24,6 +24,7 @@ from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.code_forms import code_tests
 from bestofn.builders.sources.columns import Column
+from bestofn.builders.sources.known_formats import known_columns
 from bestofn.builders.sources.values import as_list
 
 LOOKED_AT = 100  # rows whose values are examined
@@ -64,6 +65,8 @@ TESTS = ("test_list", "tests", "test", "unit_tests", "test_cases", "input_output
 CALLS = ("calls", "expected_calls", "answers", "tool_calls", "ground_truth", "reference", "answer")
 JOINED = {"instruction": ("instruction", "input")}
 """Column of the question -> the columns whose texts together are the question (Alpaca)."""
+SAME = (("question", "messages"), ("response", "candidates"), ("reference", "references"))
+"""Parts of which a query has at most one."""
 RATES = ("label",)
 """Columns that rate a response if they are boolean (KTO)."""
 
@@ -148,6 +151,7 @@ class _Table:
 
     def find(self) -> None:
         self._rename_mapped()
+        self._of_known_format()
         self._one("id", IDS)
         self._question()
         for part, names in OWN_NAMES.items():
@@ -159,6 +163,16 @@ class _Table:
         self._one("checks", ("checks",), lambda name: _may_be_object(self.first.get(name)))
         self._reference()
         self._responses()
+
+    def _of_known_format(self) -> None:
+        """Choose the columns of a table that another tool wrote, where nothing is mapped."""
+        given = {part for group in SAME if set(group) & self.mapped.keys() for part in group}
+        found = {part: column for part, column in known_columns(self.first).items() if part not in given}
+        if "messages" in found and isinstance(found["messages"].value(self.first), str):
+            found["question"] = found.pop("messages").as_part("question")
+        for part, column in found.items():
+            if part not in self.columns and part not in self.never:
+                self.columns[part] = column
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -241,12 +255,30 @@ class _Table:
         names = names or self._free(("output",))
         if not names and "reference" in self.columns and self.columns["reference"].path in REFERENCES:
             names = self._free(("answer",)) if self.columns["reference"].path != "final_answer" else []
-        if len(names) > 1:
+        if not names and not self.mapped:
+            self._answer_of_messages()
+        elif len(names) > 1:
             self.unclear["response"] = tuple(sorted(names, key=self.names.index))
         elif names:
             part = "candidates" if self._has_lists(names[0]) else "response"
             if part not in self.never:
                 self.columns[part] = Column.of(part, names[0])
+
+    def _answer_of_messages(self) -> None:
+        """Choose the last message as the response, if it is one and a reference says what is right."""
+        column = self.columns.get("messages")
+        if (
+            column is None
+            or not column.is_name
+            or not {"reference", "references", "tests", "calls", "checks"} & set(self.columns)
+        ):
+            return
+        last = (as_list(self.first.get(column.path)) or [None])[-1]
+        if isinstance(last, Mapping) and "response" not in self.never:
+            if last.get("role") == "assistant":
+                self.columns["response"] = Column.of("response", f"{column.path}[-1]")
+            elif last.get("from") in ("gpt", "assistant"):
+                self.columns["response"] = Column.of("response", f"{column.path}[-1].value")
 
     def read_as(self, kind: str) -> None:
         """Read the reference as the verifier ``kind`` needs it."""
@@ -393,9 +425,21 @@ def with_guesses(layout: Layout, rows: Sequence[Row]) -> tuple[Layout, tuple[str
 
 
 def group_of(layout: Layout, rows: Sequence[Row]) -> str:
-    """Return the column of the question if questions repeat and each row has one response; "" otherwise."""
-    question = layout.columns.get("question")
+    """Return the column of the question if rows with one response each repeat it with one reference; "" otherwise."""
+    question = layout.columns.get("question") or layout.columns.get("messages")
     if "response" not in layout.columns or question is None or not question.is_name:
         return ""
-    texts = [str(question.value(row)) for row in rows]
-    return question.path if len(set(texts)) < len(texts) else ""
+    return question.path if _repeats_with_one_reference(layout, question, rows) else ""
+
+
+def _repeats_with_one_reference(layout: Layout, question: Column, rows: Sequence[Row]) -> bool:
+    """Return whether rows have the same question, and those have the same reference."""
+    references: dict[str, str] = {}
+    known = [column for part, column in layout.columns.items() if part in REFERENCE_PARTS]
+    repeats = False
+    for row in rows:
+        asked, reference = str(question.value(row)), str([column.value(row) for column in known])
+        repeats = repeats or asked in references
+        if references.setdefault(asked, reference) != reference:
+            return False
+    return repeats

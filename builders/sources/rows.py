@@ -79,8 +79,9 @@ def check_is_file(path: Path, setting: str) -> None:
 
 
 def json_rows(files: Sequence[Path], limit: RowLimit = RowLimit()) -> Iterator[Row]:
-    """Yield the rows of ``files`` in order. A file is JSON Lines or one JSON list, maybe compressed (``COMPRESSION``).
+    """Yield the rows of ``files`` in order. A file may be compressed (``COMPRESSION``).
 
+    A file is JSON Lines, one JSON list, or one object: the log of a tool, whose ``samples`` are the rows.
     The keys of all rows in the first ``HEAD_BYTES`` bytes are collected. Every row has these keys, and the keys of
     all earlier rows; missing values are None. A row that is a text becomes ``{"text": …}``. Raises ``SourceError``
     with file and line if a row cannot be parsed.
@@ -170,6 +171,9 @@ def _rows_with_sizes(files: Sequence[Path], limit: RowLimit) -> Iterator[tuple[R
                 text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
                 if not begun and text.startswith(b"["):
                     yield from ((row, 0) for row in _list_items(file, text + stream.read()))
+                elif not begun and text == b"{":  # one object on several lines
+                    begun = True
+                    yield from ((row, 0) for row in _samples_of(file, text + b"\n" + stream.read()))
                 elif text:
                     begun = True
                     yield _row(file, f"line {number}", _parsed(file, f"line {number}", text)), len(text)
@@ -189,6 +193,18 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
 def _list_items(file: Path, text: bytes) -> Iterator[Row]:
     values = _parsed(file, "the list that begins with '['", text)
     return (_row(file, f"item {place}", value) for place, value in enumerate(cast("list[object]", values)))
+
+
+def _samples_of(file: Path, text: bytes) -> Sequence[Row]:
+    """Return the samples in the log of a tool, such as inspect's. ``text`` is one JSON object on several lines."""
+    try:
+        samples = json.loads(text)["samples"]
+    except (ValueError, RecursionError, KeyError):
+        samples = None
+    if not isinstance(samples, list):
+        _parsed(file, "line 1", text.split(b"\n", 1)[0])  # raises, because the line is no object
+        return ()
+    return [_row(file, f"sample {place}", value) for place, value in enumerate(samples)]
 
 
 def _parsed(file: Path, place: str, text: bytes) -> object:

@@ -275,6 +275,122 @@ LAYOUTS = (
         TWO,
         columns={"question": "doc.question", "response": "resps[0][0]", "reference": "target"},
     ),
+    Layout(
+        "lm-eval, found",
+        two(
+            lambda q, r: {
+                "doc_id": 0,
+                "doc": {"question": q, "answer": WORKED},
+                "target": WORKED,
+                "arguments": {"gen_args_0": {"arg_0": f"Question: {q}\nAnswer:", "arg_1": {"until": ["\n\n"]}}},
+                "resps": [[r]],
+                "filtered_resps": [r],
+                "filter": "none",
+                "metrics": ["exact_match"],
+                "exact_match": float(r == RIGHT),
+            }
+        ),
+        TWO,
+    ),
+    Layout(
+        "openai batch output",
+        two(
+            lambda q, r: {
+                "id": f"batch_req_{q[8:10]}",
+                "custom_id": q[8:15],
+                "response": {
+                    "status_code": 200,
+                    "request_id": "r",
+                    "body": {
+                        "id": "chatcmpl-1",
+                        "object": "chat.completion",
+                        "model": "m",
+                        "choices": [{"index": 0, "message": said(r), "finish_reason": "stop"}],
+                        "usage": {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12},
+                    },
+                },
+                "error": None,
+                "question": q,
+                "reference": "42",
+            }
+        ),
+        TWO,
+    ),
+    Layout(
+        "inspect log",
+        two(
+            lambda q, r: {
+                "id": q[8:15],
+                "epoch": 1,
+                "input": q,
+                "target": "42",
+                "messages": [asked(q), said(r)],
+                "output": {
+                    "model": "m",
+                    "choices": [{"message": said(r), "stop_reason": "stop"}],
+                    "completion": r,
+                },
+                "scores": {"match": {"value": "C" if r == RIGHT else "I", "answer": r}},
+            }
+        ),
+        TWO,
+    ),
+    Layout(
+        "vllm outputs",
+        two(
+            lambda q, r: {
+                "request_id": q[8:10],
+                "prompt": q,
+                "prompt_token_ids": [1, 2],
+                "outputs": [
+                    {"index": 0, "text": r, "token_ids": [3], "finish_reason": "stop"},
+                    {"index": 1, "text": RIGHT, "token_ids": [4], "finish_reason": "stop"},
+                ],
+                "finished": True,
+                "answer": "42",
+            }
+        ),
+        [(PASS, PASS), (FAIL, PASS)],
+    ),
+    Layout(
+        "nemo gym",
+        two(
+            lambda q, r: {
+                "responses_create_params": {"input": [asked(q)], "max_output_tokens": 64},
+                "expected_answer": "42",
+                "response": {
+                    "id": "resp_1",
+                    "object": "response",
+                    "output": [
+                        {
+                            "id": "msg_1",
+                            "type": "message",
+                            "role": "assistant",
+                            "content": [{"type": "output_text", "text": r, "annotations": []}],
+                        }
+                    ],
+                },
+                "reward": float(r == RIGHT),
+            }
+        ),
+        TWO,
+    ),
+    Layout(
+        "verifiers rollouts",
+        two(
+            lambda q, r: {
+                "example_id": int(q[8:10]),
+                "prompt": [asked(q)],
+                "completion": [said(r)],
+                "task": "default",
+                "reward": float(r == RIGHT),
+                "answer": "42",
+                "info": {"level": 1},
+            }
+        ),
+        TWO,
+    ),
+    Layout("chat", two(lambda q, r: {"messages": [asked(q), said(r)], "answer": "42"}), TWO),
     Layout("inspect", two(lambda q, r: {"id": q, "input": q, "target": "42", "output": r}), TWO, ("output", "target")),
     Layout(
         "ragas",

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.scripts.init import inspected
 from tests.doors import mixed
-from tests.doors.doors import DOORS, Outcomes, Rows, Settings, reward, single
-from tests.doors.layouts import LAYOUTS, Layout
+from tests.doors.doors import DOORS, Outcomes, Rows, Settings, jsonl, reward, single
+from tests.doors.layouts import LAYOUTS, UNCLEAR, Layout
 from tests.requirements import need
 
 QUESTIONS = ("question", "problem", "prompt", "query", "instruction", "input", "user_input", "messages")
@@ -28,6 +30,17 @@ def through_all_doors(rows: Rows, folder: Path, given: Settings) -> dict[str, Ou
 def test_every_door_reads_a_layout_alike(layout: Layout, tmp_path: Path) -> None:
     found = through_all_doors(layout.rows, tmp_path, Settings(layout.columns, layout.kind))
     assert found == dict.fromkeys(DOORS, layout.outcomes)
+
+
+@pytest.mark.parametrize(
+    "layout", [one for one in LAYOUTS if not one.columns and one.expected != UNCLEAR], ids=lambda one: one.name
+)
+def test_init_writes_what_a_build_finds_by_itself(layout: Layout, tmp_path: Path) -> None:
+    file = jsonl(layout.rows, tmp_path / "rows.jsonl")
+    written = inspected(str(file), None).settings
+    found, mapped = list(Mapped(str(file))), list(Mapped(**written))  # type: ignore[arg-type]
+    assert mapped == found
+    assert found
 
 
 @pytest.mark.parametrize("layout", [one for one in LAYOUTS if one.runs_programs], ids=lambda one: one.name)

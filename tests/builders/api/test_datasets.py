@@ -296,3 +296,16 @@ def test_lone_surrogates_in_other_columns_are_kept(tmp_path):
     file.write_text(json.dumps({**ROWS[0], "note": "a\ud800b"}) + "\n")
     command.main([str(file), "kind=math", "workers=0", "in_place=true"])
     assert json.loads(file.read_text())["note"] == "a\ud800b"
+
+
+def test_the_result_replaces_no_file_unless_asked(tmp_path, capsys):
+    file, out = tmp_path / "answers.jsonl", tmp_path / "answers-verified.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    out.write_text("marks of a person\n")
+    words = [str(file), "kind=math", "workers=0"]
+    with pytest.raises(SystemExit):
+        command.main(words)
+    assert "overwrite=true" in capsys.readouterr().err
+    assert out.read_text() == "marks of a person\n"
+    command.main([*words, "overwrite=true"])
+    assert [json.loads(line)["verification_status"] for line in out.open()] == EXPECTED

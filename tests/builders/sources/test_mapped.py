@@ -154,3 +154,39 @@ def test_a_row_with_an_unreadable_world_seed_is_skipped(tmp_path: Path, bad: dic
     assert query.metadata == {"world_seed": 3}
     assert sum(found.skipped.values()) == 1
     assert "cannot be read" in next(iter(found.skipped))
+
+
+def test_rows_with_one_response_each_are_joined_by_their_question(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"{place}-{question}", "question": question, "answer": gold, "response": response}
+        for question, gold in (("2+2?", "4"), ("3+3?", "6"))
+        for place, response in enumerate(("4", "6", "5"))
+    ]
+    found = list(source(tmp_path / "a.jsonl", rows))
+    assert [query.metadata["candidates"] for query in found] == [["4", "6", "5"]] * 2
+    assert [query.reference.answer for query in found] == ["4", "6"]
+    chats = [
+        {
+            "prompt": [{"role": "user", "content": row["question"]}],
+            "completion": row["response"],
+            "answer": row["answer"],
+        }
+        for row in rows
+    ]
+    assert [query.metadata["candidates"] for query in source(tmp_path / "b.jsonl", chats)] == [["4", "6", "5"]] * 2
+
+
+def test_rows_whose_references_differ_are_not_joined(tmp_path: Path) -> None:
+    rows = [
+        {"id": place, "question": "What is it?", "answer": gold, "response": gold} for place, gold in enumerate("46")
+    ]
+    found = list(source(tmp_path / "a.jsonl", rows))
+    assert [query.metadata["candidates"] for query in found] == [["4"], ["6"]]
+
+
+def test_the_samples_of_a_log_are_its_rows(tmp_path: Path) -> None:
+    samples = [{"id": 1, "input": "2+2?", "target": "4", "output": {"completion": "It is 4."}}]
+    log = {"version": 2, "status": "success", "eval": {"task": "sums"}, "samples": samples}
+    (tmp_path / "log.json").write_text(json.dumps(log, indent=2), "utf-8")
+    (query,) = Mapped(str(tmp_path / "log.json"))
+    assert (query.text, query.reference.answer, query.metadata["candidates"]) == ("2+2?", "4", ["It is 4."])

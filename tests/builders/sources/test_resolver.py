@@ -199,9 +199,10 @@ def test_an_id_of_two_prompts_loses_neither(tmp_path: Path) -> None:
 
 
 def test_recorded_answers_without_a_group_are_named(tmp_path: Path) -> None:
-    rows = [{"id": 7, "question": "2+2?", "answer": "4", "text": text} for text in ("4", "5", "4")]
+    first = {"id": 1, "question": "1+1?", "answer": "2", "text": "2"}
+    rows = [first, *({"id": 7, "question": "2+2?", "answer": answer, "text": answer} for answer in ("4", "5", "4"))]
     source = mapped(tmp_path, *rows, columns={"question": "question", "response": "text"})
-    assert [query.metadata["candidates"] for query in source] == [["4"]]
+    assert [query.metadata["candidates"] for query in source] == [["2"], ["4"]]
     reason = "repeated id and prompt with other recorded answers (set dataset.group_by to join them)"
     assert source.skipped == {reason: 1, "repeated prompt": 1}
 
