@@ -17,6 +17,7 @@ from tests.loopback import OpenAIServer
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted([*EXAMPLES.rglob("*.sh"), *EXAMPLES.glob("*.py")])
+OTHER_MODEL = "persona_study.sh"
 TRAIN = ("grpo_with_trl.py", "gsm8k_to_dpo.sh")
 EXPECTED = {
     "chat_preferences.sh": "3 queries, 12 candidates",
@@ -51,6 +52,8 @@ def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     with OpenAIServer(answer=talk) as server:
         if script.name == SERVICE:
             env |= {"SERVER": server.url, "MODEL": "chat", "JUDGE": "judge", "OPENAI_API_KEY": "none"}
+        if script.name == OTHER_MODEL:
+            env |= {"SETTINGS": "provider=scripted"}  # as its comment says; other examples use the embedded model
         done = subprocess.run([program, script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert EXPECTED[script.name] in done.stdout
