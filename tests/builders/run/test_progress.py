@@ -65,17 +65,6 @@ def test_a_closed_pipe_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_the_last_line_says_no_longer_that_requests_wait(capfd: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(total=1)
-    with show_progress(progress, ["generate", "verify"], lambda: {"requests": 3, "notes": ["m: waiting 2 s"]}, 60.0):
-        progress.count_row("generate", {})
-        progress.count_row("verify", {"verdicts": [{"outcome": "pass"}]})
-    line = capfd.readouterr().err
-    assert "queries 1 of 1" in line
-    assert "pass 1" in line
-    assert "waiting" not in line
-
-
 def test_pass_rate_errors_money_and_time_are_shown() -> None:
     state = half_done(budget_usd=1.0).state(["generate", "verify", "reward"], SPENDING)
     line = progress_line(state)
