@@ -81,6 +81,15 @@ class Run:
         for view in views or [name for name in VIEWS if any((self.folder / name).glob("*.parquet"))]:
             self.table(view).save_to_disk(str(Path(folder) / view))
 
+    def _repr_html_(self) -> str:
+        """Show the run in a notebook: figures, the first candidates, and links to its files."""
+        from bestofn.builders.analysis.run_figures import figures_of_run
+        from bestofn.builders.report.notebook import run_html
+        from bestofn.builders.run import manifest
+
+        described = manifest.read(self.folder)
+        return run_html(figures_of_run(self.folder, described), described, self.folder)
+
     def inspect(self) -> dict[str, object]:
         """Return the figures of the run: verified rates, pass@k with confidence intervals, pairs and cost."""
         from bestofn.builders.analysis.run_figures import figures_of_run
@@ -121,9 +130,10 @@ def build(
     ``dataset`` is the name of a dataset, a file, or rows. ``columns`` maps ``question``, ``reference``, ``response``
     and other parts of a query to columns, as the setting ``dataset.columns``; the others are found. ``settings`` are
     the settings of ``bestofn build``; nested ones are dicts: ``verifier="math", sampling={"temperature": 0.7}``.
-    ``out`` is the folder of the run. To resume an interrupted run, repeat the call; answered requests are not sent
-    again.
+    ``verifier`` may also be a verifier of yours, as for ``bestofn.verify``. ``out`` is the folder of the run. To resume
+    an interrupted run, repeat the call; answered requests are not sent again.
     """
+    from bestofn.builders.api.own_verifiers import own_verifier
     from bestofn.builders.config.command import public_words
     from bestofn.builders.config.composition import check_settings, compose, quoted, settings_words
     from bestofn.builders.config.objects import ObjectBuilder
@@ -134,6 +144,10 @@ def build(
     words, name = _dataset_words(dataset, out)
     folder = Path(out) if out is not None else Path("runs") / f"{name}-{provider}"
     words += settings_words({"dataset": {"columns": dict(columns)}}) if columns else []
+    own = None
+    if not isinstance(verifier := settings.get("verifier"), Mapping | None):
+        own = own_verifier(verifier)[1]
+        settings = {key: value for key, value in settings.items() if key != "verifier" or own is None}
     words += [
         f"provider={provider}",
         f"n={'null' if n is None else n}",
@@ -143,6 +157,8 @@ def build(
     config = compose(words)
     config["command"] = public_words(words)
     check_settings(config, "build")
+    if own is not None:
+        config["verifier"] = config["stages"]["verify"]["verifier"] = own
     executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     described = run(executor, config, folder)
     from bestofn.builders.analysis.run_figures import figures_of_run

@@ -254,7 +254,7 @@ class JsonFileAnswers(JsonAnswers):
     def batches(self, rows: int, skip: int) -> Iterator[list[Row]]:
         """Yield lists of at most ``rows`` rows, without the first ``skip`` lists."""
         found = islice(json_rows([self.path], self._limit), skip * rows, None)
-        while batch := [dict(row) for row in islice(found, rows)]:
+        while batch := list(islice(found, rows)):
             yield batch
 
 

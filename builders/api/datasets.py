@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, answer_table
 from bestofn.builders.api.columns import ReadRow, read_row, response_reader, used_columns, verdicts_on
+from bestofn.builders.api.own_verifiers import Kind, kind_name
 from bestofn.builders.api.queries import AUTO
 from bestofn.builders.api.session import Judge, Setting
 from bestofn.builders.api.stages import Verify, without_refusals
@@ -50,7 +51,7 @@ class Verified:
 def verify_dataset(
     dataset: object,
     columns: Mapping[str, str | None] | None = None,
-    kind: str = "",
+    kind: Kind = "",
     *,
     workers: int = 2,
     out: str | Path | None = None,
@@ -86,7 +87,7 @@ def verify_table(
     table: AnswerTable,
     out: Path,
     given: Mapping[str, str | None],
-    kind: str = "",
+    kind: Kind = "",
     workers: int = 2,
     *,
     overwrite: bool = False,
@@ -107,7 +108,7 @@ def verify_table(
     if not overwrite and (old := [name for name in TYPES if name in present]):
         raise ConfigError(f"the table already has the columns {', '.join(old)}. To replace them: overwrite=true")
     names = [name for name in present if name not in TYPES]
-    reader = response_reader(given, kind, names, first_rows(table, names), structs=table.suffix != ".jsonl")
+    reader = response_reader(given, kind_name(kind), names, first_rows(table, names), structs=table.suffix != ".jsonl")
     stage = Verify(kind or AUTO, workers=workers, **without_refusals(kind or AUTO, settings))
     facts = [table.identity, repr(reader.layout), repr(stage.config), PART_ROWS, PART_FORM]
     parts = out.with_name(f"{out.name}.parts")

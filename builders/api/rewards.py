@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from bestofn.builders.api.columns import ReadRow, answered, read_responses, reference_reader, verdicts_on
+from bestofn.builders.api.own_verifiers import Kind, kind_name
 from bestofn.builders.api.queries import AUTO, refuse_former_words
 from bestofn.builders.api.session import Response, Setting, read_values, shared_session
 from bestofn.builders.api.stages import Verify, without_refusals
@@ -28,11 +29,11 @@ class VerifierReward:
     """
 
     def __init__(
-        self, kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
+        self, kind: Kind = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
     ) -> None:
         refuse_former_words(settings, {"answer": "reference"})
-        self.kind, self.reference = kind, reference
-        self.__name__ = f"verified_{kind}"  # part of the names of TRL's metrics
+        self.kind, self.reference = kind_name(kind), reference
+        self.__name__ = f"verified_{getattr(kind, '__name__', self.kind)}"  # part of the names of TRL's metrics
         self._has_reference = False  # whether a query of an earlier batch had a reference
         self._stage = Verify(kind, workers=workers, **without_refusals(kind, settings))
 
@@ -78,7 +79,7 @@ def _has_reference(read: ReadRow) -> bool:
 
 
 def grpo_reward(
-    kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
+    kind: Kind = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
 ) -> VerifierReward:
     """Return a reward function for TRL's ``GRPOTrainer`` that verifies completions against the column ``reference``.
 
@@ -91,7 +92,7 @@ def grpo_reward(
 
 
 def async_grpo_reward(
-    kind: str = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
+    kind: Kind = AUTO, reference: str | None = None, *, workers: int = 0, **settings: Setting
 ) -> Callable[..., Awaitable[list[float | None]]]:
     """Return ``grpo_reward`` as an asynchronous function. TRL runs such functions concurrently."""
     reward = grpo_reward(kind, reference, workers=workers, **settings)
@@ -105,7 +106,7 @@ def async_grpo_reward(
     return verified
 
 
-def verl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., float]:
+def verl_reward(kind: Kind = AUTO, **settings: Setting) -> Callable[..., float]:
     """Return a function ``compute_score(data_source, solution_str, ground_truth, extra_info)`` for verl.
 
     verl expects a number, so the score is 0 if the verifier did not decide.
@@ -115,14 +116,14 @@ def verl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., float]:
         data_source: str, solution_str: str, ground_truth: object, extra_info: Mapping[str, Setting] | None = None
     ) -> float:
         question = str((extra_info or {}).get("question") or "")
-        read = read_values(kind, solution_str, ground_truth, question)
+        read = read_values(kind_name(kind), solution_str, ground_truth, question)
         verdict = shared_session(kind, **settings).verify_read([read])[0]
         return REWARDS.get(verdict.outcome) or 0.0
 
     return compute_score
 
 
-def openrlhf_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., dict[str, Setting]]:
+def openrlhf_reward(kind: Kind = AUTO, **settings: Setting) -> Callable[..., dict[str, Setting]]:
     """Return a function ``reward_func(queries, prompts, labels)`` for OpenRLHF.
 
     It returns rewards and scores as tensors.
@@ -134,7 +135,7 @@ def openrlhf_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., dict
         import torch
 
         read = [
-            read_values(kind, query.removeprefix(prompt), label, prompt)
+            read_values(kind_name(kind), query.removeprefix(prompt), label, prompt)
             for query, prompt, label in zip(queries, prompts, labels, strict=True)
         ]
         verdicts = shared_session(kind, **settings).verify_read(read)
@@ -145,14 +146,14 @@ def openrlhf_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., dict
     return reward_func
 
 
-def nemo_rl_reward(kind: str = AUTO, **settings: Setting) -> Callable[..., list[float]]:
+def nemo_rl_reward(kind: Kind = AUTO, **settings: Setting) -> Callable[..., list[float]]:
     """Return a reward function for an environment of NeMo-RL.
 
     It takes completions and ground truths and returns rewards.
     """
 
     def rewards(completions: Sequence[Response], ground_truths: Sequence[object]) -> list[float]:
-        read = [read_values(kind, *pair) for pair in zip(completions, ground_truths, strict=True)]
+        read = [read_values(kind_name(kind), *pair) for pair in zip(completions, ground_truths, strict=True)]
         verdicts = shared_session(kind, **settings).verify_read(read)
         return [REWARDS.get(verdict.outcome) or 0.0 for verdict in verdicts]
 

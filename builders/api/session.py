@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from bestofn.builders.api.own_verifiers import Kind, own_verifier
 from bestofn.builders.api.queries import AUTO, VERIFIER_OF_KIND, candidate_of, query_of
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import ConfigError, SourceError
@@ -59,23 +60,26 @@ class VerifierSession:
     """Verifies responses with one verifier. Its worker processes and sandbox are open inside the ``with`` block.
 
     ``kind`` is ``auto`` or the name of a verifier: ``math``, ``code``, ``short_answer``, ``choice``, ``tool``, … With
-    ``auto``, the form of each reference chooses the verifier. ``settings`` are settings of the verifier. ``sandbox`` is
-    the sandbox for programs: ``auto``, ``docker``, ``local`` or ``none``. ``judge`` is the model that a verifier asks:
-    the name of a provider, or a dict of its name (``provider``) and its settings. ``config`` is a result of
-    ``verifier_config`` and replaces all other settings.
+    ``auto``, the form of each reference chooses the verifier. It may also be a verifier of yours: an object, a class, a
+    function ``(response, reference)``, or a dotted path (``api.own_verifiers``). ``settings`` are settings of the
+    verifier. ``sandbox`` is the sandbox for programs: ``auto``, ``docker``, ``local`` or ``none``. ``judge`` is the
+    model that a verifier asks: the name of a provider, or a dict of its name (``provider``) and its settings.
+    ``config`` is a result of ``verifier_config`` and replaces all other settings.
     """
 
     def __init__(
         self,
-        kind: str = AUTO,
+        kind: Kind = AUTO,
         *,
         sandbox: str = "auto",
         judge: Judge = None,
         config: JsonObject | None = None,
         **settings: Setting,
     ) -> None:
-        self.kind = kind
-        self.config = config or verifier_config(kind, sandbox, settings, judge)
+        self.kind, own = own_verifier(kind, settings)
+        self.config = config or (
+            {"verifier": own} if own is not None else verifier_config(self.kind, sandbox, settings, judge)
+        )
         self._is_entered = False
         self._loop: Loop | None = None
 
@@ -254,7 +258,7 @@ def judge_words(judge: Judge) -> list[str]:
     return ["provider=recorded", *(settings_words({"judge": judge}) if judge else ())]
 
 
-def shared_session(kind: str = AUTO, sandbox: str = "auto", **settings: Setting) -> VerifierSession:
+def shared_session(kind: Kind = AUTO, sandbox: str = "auto", **settings: Setting) -> VerifierSession:
     """Return an open session for these settings. It is opened once per process and closed when the process ends."""
     key = json.dumps([kind, sandbox, settings], sort_keys=True, default=str)
     with _lock:

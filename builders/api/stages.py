@@ -24,6 +24,7 @@ from typing import Any
 from datasets import Features
 
 from bestofn.builders.api.columns import REFERENCES
+from bestofn.builders.api.own_verifiers import Kind, own_verifier
 from bestofn.builders.api.queries import ALIASES, AUTO, VERIFIER_OF_KIND
 from bestofn.builders.api.session import Judge, Objects, judge_words
 from bestofn.builders.concurrency.event_loop import Loop
@@ -286,9 +287,9 @@ class Generate(MappedStage):
 class Verify(MappedStage):
     """Adds the column ``verdicts``, one verdict per candidate.
 
-    ``kind`` is the verifier, as for ``bestofn.verify``; ``settings`` are its settings. ``judge`` is the model that it
-    asks: the name of a provider, or a dict of its name (``provider``) and its settings. ``overrides`` are further words
-    of ``bestofn build``, such as ``budget_usd=5``.
+    ``kind`` is the verifier, as for ``bestofn.verify``; ``settings`` are its settings. One of yours runs in this
+    process (without ``workers``). ``judge`` is the model that it asks: the name of a provider, or a dict of its name
+    (``provider``) and its settings. ``overrides`` are further words of ``bestofn build``, such as ``budget_usd=5``.
     ``workers`` is the number of worker processes that verify large batches; 0 verifies them in this process.
     """
 
@@ -296,7 +297,7 @@ class Verify(MappedStage):
 
     def __init__(
         self,
-        kind: str = AUTO,
+        kind: Kind = AUTO,
         *,
         sandbox: str = "auto",
         judge: Judge = None,
@@ -307,12 +308,16 @@ class Verify(MappedStage):
         config_dirs: Sequence[str] = (),
         **settings: Setting,
     ) -> None:
+        kind, own = own_verifier(kind, settings)
         kind = ALIASES.get(kind, kind)
-        name = "by_split" if kind == AUTO else VERIFIER_OF_KIND.get(kind, kind)
+        name = "by_split" if kind == AUTO or own is not None else VERIFIER_OF_KIND.get(kind, kind)
+        settings, workers = ({}, 0) if own is not None else (settings, workers)
         words = [f"verifier={name}", f"sandbox={sandbox}", *judge_words(judge), *_words("verifier", settings)]
         words.append(f"workers.count={workers}" if workers else "stages.verify.workers=null")
         super().__init__([*words, *overrides], columns, journal, config_dirs)
-        self.needs_reference = name not in JUDGING
+        if own is not None:
+            self.config["stages"][self.name]["verifier"] = own
+        self.needs_reference = name not in JUDGING and own is None
 
     def __getstate__(self) -> JsonObject:
         return {**super().__getstate__(), "needs_reference": self.needs_reference}
@@ -349,7 +354,7 @@ class Pair(MappedStage):
         super().__init__([f"pairs={pairs}", *_words("pairs", settings)], None, None)
 
 
-def without_refusals(kind: str, settings: JsonObject) -> JsonObject:
+def without_refusals(kind: Kind, settings: JsonObject) -> JsonObject:
     """Return ``settings`` of a verifier, which then classifies no refusals: for results that do not contain them."""
     return {"refusals": None, **settings} if kind == AUTO else settings
 

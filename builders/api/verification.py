@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bestofn.builders.api.own_verifiers import Kind
 from bestofn.builders.api.queries import AUTO, candidate_of, query_of
 from bestofn.builders.api.session import Response, Setting, VerifierSession, shared_session
 from bestofn.builders.records import JsonObject, Message, Verdict
@@ -12,7 +13,7 @@ from bestofn.builders.records import JsonObject, Message, Verdict
 def verify(
     response: Response,
     reference: object,
-    kind: str = AUTO,
+    kind: Kind = AUTO,
     *,
     question: str | Sequence[Message] = "",
     choices: Sequence[str] = (),
@@ -25,13 +26,15 @@ def verify(
 
     ``kind`` is the verifier: ``math``, ``short_answer``, ``choice``, ``code``, ``tool``, ``constraints``, … ``auto``
     chooses the verifier by the form of the reference. For ``code``, the reference is the tests; for ``tool``, it is the
-    expected calls. ``settings`` are settings of the verifier. The verifier stays open until the process ends.
+    expected calls. ``kind`` may also be a verifier of yours: an object, a class, a function ``(response, reference)``
+    that returns True, False, a number from 0 to 1 or a ``Verdict``, or a dotted path. ``settings`` are settings of the
+    verifier. The verifier stays open until the process ends.
     """
-    query = query_of(reference, kind, question, choices=choices, tools=tools, entry_point=entry_point)
     session = shared_session(kind, sandbox, **settings)
+    query = query_of(reference, session.kind, question, choices=choices, tools=tools, entry_point=entry_point)
     return session.verify_queries([(query, candidate_of(response))])[0]
 
 
-def verifier(kind: str = AUTO, *, sandbox: str = "auto", **settings: Setting) -> VerifierSession:
+def verifier(kind: Kind = AUTO, *, sandbox: str = "auto", **settings: Setting) -> VerifierSession:
     """Return a verifier for many calls. Use it in a ``with`` block, which opens its processes and its sandbox."""
     return VerifierSession(kind, sandbox=sandbox, **settings)

@@ -38,7 +38,7 @@ from bestofn.builders.config.signatures import (
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import unknown_key
 from bestofn.builders.pocket.model_files import model_digest
-from bestofn.builders.protocols import Archive, Sampler
+from bestofn.builders.protocols import Archive, Sampler, Verifier
 from bestofn.builders.sampling.provider import Configured, Provider
 
 PROVIDER_MEMBERS = ("name", "model", "identity", "limits", "max_n", "cache_from", "free", "ask", "read")
@@ -99,6 +99,10 @@ class ObjectBuilder:
 
         ``where`` is the key of the node, for messages. Raises ``ConfigError`` if the node is not valid.
         """
+        if isinstance(node, Verifier) and not isinstance(node, type):  # an object of the caller in Python
+            if not any(node is one for one in self.opened_in_order):
+                self.opened_in_order.append(node)
+            return node
         if isinstance(node, Mapping):
             if "_target_" in node:
                 return self._object(node, where)

@@ -82,7 +82,7 @@ def test_python_asks_the_judge(server: WireServer) -> None:
     verified = bestofn.verify_dataset(ROWS, kind="with_judge", judge=judge, sandbox="none", workers=0)
     assert verified["verification_status"] == ["fail", "pass"]
     mapped = table.map(bestofn.Verify("with_judge", judge=judge, sandbox="none", workers=0), batched=True)
-    assert [one["outcome"] for row in mapped for one in row["verdicts"]] == ["fail", "pass"]
+    assert [one["outcome"] for verdicts in mapped["verdicts"] for one in verdicts] == ["fail", "pass"]
     with bestofn.verifier("with_judge", judge=judge, sandbox="none") as verifier:
         verdicts = [verifier.verify(row["response"], row["reference"], QUESTION) for row in ROWS]
     assert [one.outcome for one in verdicts] == ["fail", "pass"]
