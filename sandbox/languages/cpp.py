@@ -24,6 +24,7 @@ _STANDARD_TYPE = re.compile(
     r"(?<![\w:.])(?:string\b(?!\s*\()|(?:vector|map|set|pair|tuple|optional|unordered_(?:map|set))\s*<)"
 )
 _USING = re.compile(r"^using namespace std", re.MULTILINE)  # not within a function
+_EXIT = re.compile(r"(?<![\w.>:])(?:(?:::)?std::)?exit\s*\(")
 _MAIN = re.compile(r"\bint\s+main\s*\([^)]*\)\s*(?=\{)")
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{}]",
@@ -36,6 +37,11 @@ static char bestofn_asked[{VARIANTS + 1}];
 static bool bestofn_is(int number) {{
   bestofn_asked[number] = '1';
   return number == bestofn_variant;
+}}
+struct bestofn_ended {{}};
+[[noreturn]] static void bestofn_exit(int code) {{
+  if (code) exit(code);
+  throw bestofn_ended();
 }}
 """
 _REPORT = r"""
@@ -68,7 +74,7 @@ def sources(job: Job) -> dict[str, str]:
     parts = [headers, "#define main __program_main", '#line 1 "program.cpp"', job["source"], "#undef main", _CHOICE]
     runs = []
     for number, case in enumerate(job["cases"]):
-        name = f"__tests_{number}"
+        name, case = f"__tests_{number}", _EXIT.sub("bestofn_exit(", case)
         parts += [
             "#undef NDEBUG",
             "#include <assert.h>",
@@ -79,7 +85,7 @@ def sources(job: Job) -> dict[str, str]:
             parts.append(_as_function(case, name))
         else:
             parts += [f"static int {name}() {{", case, "return 0; }"]
-        runs.append(f"if (int code = {name}()) return code;")
+        runs.append(f"try {{ if (int code = {name}()) return code; }} catch (const bestofn_ended &) {{}}")
     report = _REPORT.replace("@CASES@", "\n  ".join(runs)).replace("@COUNT@", str(len(runs)))
     return {"main.cpp": "\n".join(parts) + report}
 

@@ -7,6 +7,8 @@ library, which Go contains up to version 1.19.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.languages.compiled import VARIANTS, Toolchain, UnusableTests, compiled_language
@@ -15,6 +17,7 @@ from bestofn.sandbox.languages.go_harness import ASSERT, CALLS, TESTS
 _ASSERT = "github.com/stretchr/testify/assert"
 _IMPORT = re.compile(r"^import\s*(?:\((?P<many>[^)]*)\)|(?P<one>(?:[\w.]+\s+)?\"[^\"]+\"))[ \t]*;?", re.MULTILINE)
 _PACKAGE = re.compile(r"^package\s+\w+[ \t]*;?", re.MULTILINE)
+_EXIT = re.compile(r"\bos\.Exit\s*\(")
 _MAIN = re.compile(r"^func\s+main\s*\(\s*\)", re.MULTILINE)
 _STANDARD = (
     "bufio", "bytes", "container/heap", "container/list", "crypto/md5", "errors", "fmt", "math", "math/bits",
@@ -36,11 +39,11 @@ def sources(job: Job) -> dict[str, str]:
             case = f"func TestCase{number}(t *testing.T) {{\n{case}\n}}"
         elif not re.search(r"^func\s+Test", case, re.MULTILINE):
             case = _MAIN.sub(f"func TestMain{number}(t *testing.T)", case)
-        files[f"tests_{number}.go"] = _as_package(case)
+        files[f"tests_{number}.go"] = _as_package(_EXIT.sub("bestofnExit(", case), offered=_imports(job["source"]))
         tests += re.findall(r"^func\s+(Test\w*)\s*\(", case, re.MULTILINE)
     if not tests:
         raise UnusableTests("the tests contain neither a function Test…(t *testing.T) nor a function main")
-    listed = ", ".join(f'{{Name: "{name}", F: {name}}}' for name in tests)
+    listed = ", ".join(f'{{Name: "{name}", F: bestofnTest({name})}}' for name in tests)
     harness = TESTS.replace("@TESTS@", listed).replace("@COUNT@", str(len(job["cases"])))
     return files | {"harness.go": harness.replace("@VARIANTS@", str(VARIANTS))}
 
@@ -62,12 +65,15 @@ def _imports(source: str) -> dict[str, str]:
     return named
 
 
-def _as_package(source: str) -> str:
-    """Return the source as a file of the package ``main``. It imports exactly those packages that it uses."""
+def _as_package(source: str, offered: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the source as a file of the package ``main``. It imports exactly those packages that it uses.
+
+    ``offered`` are further imports: tests rely on those of the program.
+    """
     named = _imports(source)
     body = _PACKAGE.sub("", _IMPORT.sub("", source))
-    for path in (*_STANDARD, "testing", _ASSERT):
-        named.setdefault(path, "")
+    for path, alias in {**offered, **dict.fromkeys((*_STANDARD, "testing", _ASSERT), "")}.items():
+        named.setdefault(path, alias)
     code = re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", " ", body, flags=re.DOTALL)
     lines = []
     for path, alias in named.items():

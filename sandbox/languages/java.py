@@ -12,6 +12,7 @@ _TYPE = re.compile(r"\b(?:class|interface|enum|record)\s+(\w+)")
 _WITH_MAIN = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(")
 _PACKAGE = re.compile(r"^\s*package\s+[\w.]+\s*;", re.MULTILINE)
 _IMPORT = re.compile(r"^\s*import\s[^;]+;", re.MULTILINE)
+_EXIT = re.compile(r"\b(?:java\.lang\.)?System\s*\.\s*exit\s*\(")
 _IMPORTS = "import java.util.*; import java.util.function.*; import java.util.stream.*; import java.math.*;"
 _START = rf"""
 public class BestofnStart {{
@@ -21,6 +22,13 @@ public class BestofnStart {{
     static boolean is(int number) {{
         asked[number] = '1';
         return number == variant;
+    }}
+
+    static class Ended extends Error {{}}
+
+    static void exit(int code) {{
+        if (code != 0) System.exit(code);
+        throw new Ended();
     }}
 
     private static String given() throws java.io.IOException {{
@@ -66,8 +74,8 @@ def sources(job: Job) -> dict[str, str]:
         program = re.sub(rf"\b{main}\b", "ProgramMain", program)
         tests = re.sub(rf"\b{main}\b", name, tests)
         imports = "" if "import java.util" in tests else _IMPORTS if _IMPORT.search(tests) else given
-        files[f"{name}.java"] = f"{imports}\n{tests}"
-        runs.append(f"{name}.main(args);")
+        files[f"{name}.java"] = _EXIT.sub("BestofnStart.exit(", f"{imports}\n{tests}")
+        runs.append(f"try {{ {name}.main(args); }} catch (Ended ended) {{}}")
     program = program if _IMPORT.search(program) else f"{_IMPORTS}\n{program}"
     return {_file_of(program): program, **files, "BestofnStart.java": _start(runs, len(job["cases"]))}
 

@@ -12,6 +12,7 @@ _TEST = re.compile(
     r"(?P<marks>(?:#\[[^\]]*\]\s*)*#\[test\]\s*(?:#\[[^\]]*\]\s*)*)(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)"
 )
 _MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub\s+)?mod\s+(?P<name>\w+)")
+_EXIT = re.compile(r"(?:\b(?:::)?std::)?\bprocess::exit\s*\(")
 _USE = re.compile(
     r"^[ \t]*(?:pub\s+)?(?:use\s+(?:::)?(?P<crate>\w+)(?P<path>[^;]*)|extern\s+crate\s+(?P<extern>\w+)[^;]*);",
     re.MULTILINE,
@@ -25,6 +26,16 @@ pub fn bestofn_is(number: usize) -> bool {
     unsafe {
         BESTOFN_ASKED[number] = b'1';
         BESTOFN_VARIANT == number
+    }
+}
+pub struct BestofnEnded;
+pub fn bestofn_exit(code: i32) -> ! {
+    if code != 0 { ::std::process::exit(code) }
+    ::std::panic::resume_unwind(Box::new(BestofnEnded))
+}
+fn bestofn_run(test: impl FnOnce()) {
+    if let Err(reason) = ::std::panic::catch_unwind(::std::panic::AssertUnwindSafe(test)) {
+        if !reason.is::<BestofnEnded>() { ::std::panic::resume_unwind(reason) }
     }
 }
 trait BestofnTest { fn demand(self); }
@@ -60,10 +71,11 @@ def sources(job: Job) -> dict[str, str]:
         return {"main.rs": program}
     files, runs, parts = {}, [], [_MAIN.sub("fn program_main()", program)]
     for number, case in enumerate(job["cases"]):
-        files[f"tests_{number}.rs"], calls = _as_functions(case, number)
+        files[f"tests_{number}.rs"], made = _as_functions(_EXIT.sub("crate::bestofn_exit(", case), number)
         parts.append(f'include!("tests_{number}.rs");')
-        runs += calls
-    report = _REPORT.replace("@RUNS@", "\n    ".join(runs)).replace("@COUNT@", str(len(files)))
+        runs += made
+    calls = [f"bestofn_run(|| {{ {run} }});" for run in runs]
+    report = _REPORT.replace("@RUNS@", "\n    ".join(calls)).replace("@COUNT@", str(len(files)))
     return {"main.rs": "\n".join(parts) + report.replace("@VARIANTS@", str(VARIANTS)), **files}
 
 

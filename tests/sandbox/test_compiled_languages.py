@@ -214,6 +214,9 @@ def test_a_pass_of_tests_in_the_process_of_the_program_is_not_forged(case: Any, 
         for name, program in case.get("forged", {}).items():
             found = await verdict(sandbox, tests, program)
             assert found.outcome in ("abstain", "fail"), (name, found)
+        for name, program in case.get("wrong", {}).items():
+            found = await verdict(sandbox, tests, program)
+            assert found.outcome == "fail", (name, found)
 
     in_sandbox(run)
 

@@ -23,6 +23,9 @@ _NEGATED = {
     "assertRegex": "assertNotRegex", "assertTrue": "assertFalse", "assert_not_called": "assert_called",
 }  # fmt: skip
 _NEGATED |= {other: name for name, other in _NEGATED.items()}
+_OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
+}  # fmt: skip
 _EXPECTS_ERROR = ("assertRaises", "assertRaisesRegex", "raises", "assertWarns", "assertWarnsRegex", "warns")
 _NUMBERS = ("isclose", "allclose", "approx", "almost", "close")  # parts of names of functions that compare numbers
 _KEPT = ("range", "randint", "randrange", "Random", "seed", "sleep", "uniform", "round", "zeros", "ones", "reshape")
@@ -101,7 +104,7 @@ class PythonTests:
             case ast.Assert(test=test):
                 return self._of_condition(node, test, at, rng)
             case ast.If(test=test):
-                return {at(test): ast.UnaryOp(ast.Not(), at(test))}  # type: ignore[arg-type]
+                return {at(test): _opposite(at(test))}  # type: ignore[arg-type]
             case ast.Expr():
                 return self._of_call(node, at, rng)
             case ast.Try(handlers=handlers, body=body):
@@ -285,6 +288,18 @@ def _asserts(node: ast.stmt) -> bool:
             )
             return failing and any(one.type is not None for one in handlers)
     return False
+
+
+def _opposite(test: ast.expr) -> ast.expr:
+    """Return the opposite of the condition that fails a test. For NaN, which no order holds for, both are false."""
+    match test:
+        case ast.BoolOp(op=op, values=values):
+            return ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), list(map(_opposite, values)))
+        case ast.Compare(ops=[op]) if type(op) in _OPPOSITES:
+            return ast.Compare(test.left, [_OPPOSITES[type(op)]()], test.comparators)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def _is_literal(node: ast.expr) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ENDS = re.compile(r"\b(exit|return|false|fail\w*|die|kill)\b")
+_REPORTS = re.compile(r"(?i)\bnot ok\b|fail|wrong|mismatch|\b(exit|return|false|die|kill)\b")
 _HELPER = re.compile(r"(assert|check|expect|verify|test_|should)\w*$|test$|diff$|cmp$", re.IGNORECASE)
 _COMMANDS = ("list", "command", "test_command", "pipeline", "negated_command", "subshell", "compound_statement")
 _KEPT = ("echo", "printf", "exit", "return", "set", "cd", "rm", "mkdir", "touch", "export", "local", "declare", "trap")
@@ -110,7 +111,7 @@ class BashTests:
                     break
                 conditions.append(child)
             if node in conditions:
-                return bool(_ENDS.search(self.tree.text(parent)))
+                return bool(_REPORTS.search(self.tree.text(parent)))
         first = self.tree.text(node).split()[0]
         if node.type == "command" and f"{first}()" in self.exiting and self._is_statement(node):
             return True
@@ -176,7 +177,7 @@ class BashTests:
             return self.tree.text(parent.children[1]) == "||"
         if parent is not None and parent.type == "if_statement" and node.start_byte < self._then(parent):
             first, _, other = self.tree.text(parent).partition("else")
-            ends = [bool(_ENDS.search(part)) for part in (first, other)]
+            ends = [bool(_REPORTS.search(part)) for part in (first, other)]
             return None if ends[0] == ends[1] or "elif" in first else ends[1]
         return True
 

@@ -59,7 +59,7 @@ _ASSERTS_ONE = re.compile(r"(?i)(?:debug_)?assert(?:_?(?:true|false|that))?|ok|i
 _EQUAL = re.compile(r"(?i)equal|same|_eq$|^eq$|^is$|close$|near|approx")
 _UNEQUAL = re.compile(r"(?i)false|not|_ne$|differ")
 _FAILS = re.compile(
-    r"\bthrow\b|\b\w*\.(?:Error|Fatal|Fail)\w*\(|\bpanic!?\s*\(|\b(?:_?[Ee]xit|abort|terminate|fail\w*)\s*\("
+    r"\bthrow\b|\b\w*\.(?:Error|Fatal|Fail)\w*\(|\bpanic!?\s*\(|\b(?:_?[Ee]xit(?!\s*\(\s*0\s*\))|abort|terminate|fail\w*)\s*\("
     r"|\breturn\s+(?:-?[1-9]|false|Err\b|err\b|errors\.|fmt\.Errorf)|\bErr\(|assert!?\s*\(\s*(?:false|0)"
     r"|[\"'][^\"'\n]*(?i:fail|wrong|mismatch)|\w*[Ff]ail\w*\s*(?:\+\+|\+=|=)|\+\+\s*\w*[Ff]ail|\b(?:errors|bad|wrong)\s*(?:\+\+|\+=)|=\s*false\b"
 )
@@ -88,8 +88,11 @@ _EXPRESSION = {
 _FUNCTION = r"[A-Za-z_]\w*\s*(?:<[^<>(){};]*>)?\([^;{}]*\)[^;{}=]*\{"  # of RE2, because programs are hostile
 _FUNCTION_AFTER = {"rust": r"\bfn\s+\w+", "go": r"\bfunc\s+(?:\([^()]*\)\s*)?\w+"}
 _TYPE = re.compile(r"\b(?:class|struct|enum|union|trait|interface|record|type)\s+(\w+)")
-_OF_BOOLEAN = re.compile(r"(\w+)\s*\(\s*(?:(?:const|final)\s+)?(?:bool(?:ean)?\b|\w+\s*:\s*bool\b|\w+\s+bool\b)")
-"""The definition of a function whose first parameter is a condition."""
+_OF_BOOLEAN = re.compile(
+    r"(\w+)\s*(?::?=\s*)?(?:func\s*\(|\[[^\]]*\]\s*\(|\(|\|)\s*(?:(?:const|final)\s+)?"
+    r"(?:bool(?:ean)?\b|\w+\s*:\s*bool\b|\w+\s+bool\b)"
+)
+"""The definition of a function, or of a variable with a function, whose first parameter is a condition."""
 _KEYWORDS = frozenset({"if", "for", "while", "switch", "catch", "match", "select", "func", "return"})
 
 
@@ -163,7 +166,9 @@ class _Reader:
         results = {name for name, value in held if not defined.isdisjoint(re.findall(r"\w+", value))}
         self._defined = defined | results
         self._helpers = {_function_name(one) for one in self.tree.nodes(*_FUNCTIONS)}
-        self._of_boolean = self._helpers.intersection(_OF_BOOLEAN.findall(source))
+        self._of_boolean = set(_OF_BOOLEAN.findall(source)) - _KEYWORDS
+        self._helpers |= self._of_boolean
+        self._tested = defined
         self.assertions = list(self._found())
 
     def with_choices(self, language: str, assertions: Mapping[int, Assertion]) -> str:
@@ -258,7 +263,8 @@ class _Reader:
         name, given = self._name(node), _arguments(node)
         receiver = _receiver(node)
         of_test = receiver is not None and self.tree.text(receiver) in ("t", "b")  # t.Error(…) of Go reports a failure
-        if name == "Ok" or of_test or not (_ASSERTS.search(name) or name in self._of_boolean):
+        is_tested = name in self._tested and not _EQUAL.search(name)
+        if name == "Ok" or of_test or is_tested or not (_ASSERTS.search(name) or name in self._of_boolean):
             return None
         if node.parent is None or node.parent.type not in _STATEMENTS:  # a truth value that is used elsewhere
             is_certain = self._uses_program(node) and not _is_alternative(node)
@@ -410,7 +416,16 @@ class _Reader:
         return _other_number(text, far)
 
     def _uses_program(self, node: Node) -> bool:
-        return any(self.tree.text(one) in self._defined for one in self.tree.nodes(*_NAMES, within=node))
+        names = (one for one in self.tree.nodes(*_NAMES, within=node) if self.tree.text(one) in self._defined)
+        return any(not self._is_of_library(one) for one in names)
+
+    def _is_of_library(self, name: Node) -> bool:
+        """Return whether ``name`` is a method of a class that the program does not have: ``of`` in ``List.of(…)``."""
+        call = name.parent
+        if call is None or call.type != "method_invocation" or call.child_by_field_name("name") != name:
+            return False
+        owner = self.tree.text(call.child_by_field_name("object") or name).rpartition(".")[2]
+        return owner[:1].isupper() and owner not in self._defined
 
     def _calls_program(self, node: Node) -> bool:
         calls = (_callee(one) for one in self.tree.nodes(*_CALLS, within=node))

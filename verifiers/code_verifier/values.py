@@ -670,10 +670,8 @@ class Script:
             raise NotValues
         if "value" in answer:
             value = answer["value"]
-            if not plain.is_exact(value, self.held) or (
-                _has_nan(value) and (self.mentions_nan or not isinstance(value, float))
-            ):
-                raise NotValues  # in containers, NaN is compared by identity
+            if not plain.is_exact(value, self.held) or _has_nan(value):
+                raise NotValues  # ``if abs(nan - 2) > 0.1: raise`` passes: altered tests show it
             return value
         error = str(answer["error"])
         if error.startswith("NotPlain"):

@@ -127,6 +127,8 @@ class CodeVerifier:
         doubt = _doubt(found, cut, tally.status) if verdict.outcome == "fail" else ""
         if verdict.outcome == "fail" and not doubt and tally.status == "ok" and has_several_outputs(query, tests):
             doubt = "the problem accepts several outputs, and the tests know one of them"
+        if verdict.outcome == "fail" and _NO_THREAD.search(tally.stderr):
+            doubt = "the program met the sandbox's limit of processes and threads"
         if doubt:
             return replace(verdict, outcome="abstain", confidence=0.0, explanation=f"{doubt}; {verdict.explanation}")
         return verdict
@@ -251,8 +253,13 @@ def _source_of(tests: CodeTests) -> str:
     return "\n".join(str(case.get("source") or "") for case in tests.cases)
 
 
+_NO_THREAD = re.compile(
+    r"can't start new thread|failed to spawn thread|unable to create (?:new )?native thread"
+    r"|failed to create new OS thread|Resource temporarily unavailable|pthread_create failed"
+)
+"""How runtimes say that there are too many processes or threads for the sandbox, which another machine may allow."""
 _ASSERTION = re.compile(
-    r"assert|raise|throw|check|\[\[|\bset -e|test|expect|exit|panic|\bt\.(?:Error|Fatal|Fail)|\bErr\("
+    r"assert|raise|throw|check|\[\[|\bset -e|test|expect|exit|panic|\b\w+\.(?:Error|Fatal|Fail)|\bErr\("
     r"|\bint main\b(?s:.*)\breturn (?!0;)"
 )
 

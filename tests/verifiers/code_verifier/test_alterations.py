@@ -28,6 +28,8 @@ TESTS = {
     "a computed table": "for given, wanted in sorted([(1, 2)], key=len):\n    assert f(given) == wanted",
     "an expected error": "try:\n    f(None)\n    assert False\nexcept ValueError:\n    pass",
     "a raised error": "if f(1) != 2:\n    raise ValueError",
+    "a difference that raises": "if f(1) - 2 > 1e-6 or 2 - f(1) > 1e-6:\n    raise ValueError",
+    "several that raise": "if not 0 < f(1) or (f(1) < 1 and f(1) >= 0) or not isinstance(f(1), int):\n    raise ValueError",
     "unittest": "import unittest\nclass T(unittest.TestCase):\n    def runTest(self): self.assertEqual(f(1), 2)\n"
     "T().debug()",
     "assertTrue": "import unittest\nunittest.TestCase().assertTrue(f(1) == 2)",
@@ -63,6 +65,16 @@ def test_a_right_program_fails_each_altered_test(name: str) -> None:
 def test_an_object_that_equals_everything_passes_altered_tests() -> None:
     forged = "class A:\n    def __eq__(self, other): return True\ndef f(x): return A()\n"
     read = PythonTests((TESTS["an equation"],), frozenset({"f", "A"}))
+    altered = read.altered(read.assertions[0], random.Random(1))
+    assert altered is not None
+    assert passes(altered[0], forged)
+
+
+@pytest.mark.parametrize("name", ["a difference that raises", "a difference that is not large"])
+def test_nan_passes_altered_tests(name: str) -> None:
+    read = PythonTests((TESTS[name],), frozenset({"f"}))
+    forged = "def f(x): return float('nan')\n"
+    assert passes(TESTS[name], forged)
     altered = read.altered(read.assertions[0], random.Random(1))
     assert altered is not None
     assert passes(altered[0], forged)
