@@ -164,7 +164,7 @@ CODE_1 the program in an answer
   verifiers/test_code_extraction.py: the_program_is_found, any_text_is_read, a_block_that_feeds_the_program_is_no_program, imports_and_constants_of_another_block_are_kept, fences_open_and_close_inside_a_line, a_module_becomes_a_script, types_are_removed_and_the_program_is_marked, plain_javascript_is_not_typescript, another_program_after_the_program_is_a_guess, drafts_in_thinking_that_never_ends_are_no_answer
 CODE_2 syntax errors start no sandbox
   verifiers/test_code_verifier.py: a_syntax_error_costs_no_run
-  sandbox/test_languages.py: each_language_passes_and_fails
+  sandbox/test_languages.py: outcome
 CODE_3 kinds of tests
   verifiers/test_code_verifier.py: all_tests_must_pass_and_the_share_is_told, expected_values_never_enter_the_sandbox
   sandbox/test_harness_programs.py: programs_of_benchmarks
@@ -174,10 +174,10 @@ CODE_5 nothing leaves the sandbox
   verifiers/test_code_verifier.py: where_nothing_isolates_nothing_runs_and_the_row_says_why
   sandbox/test_isolation.py: nothing_gets_out
 CODE_6 Python, JavaScript, Bash and SQL
-  sandbox/test_python_tests.py: honest_programs_pass
-  sandbox/test_javascript_tests.py: honest_programs_pass
-  sandbox/test_bash_tests.py: honest_programs_pass
-  sandbox/test_languages.py: each_language_passes_and_fails
+  sandbox/test_python_tests.py: outcome
+  sandbox/test_javascript_tests.py: outcome
+  sandbox/test_bash_tests.py: outcome
+  sandbox/test_languages.py: outcome
   verifiers/code_verifier/test_runtimes.py: a_missing_node_is_an_error_with_its_name, a_missing_command_is_an_error_if_others_have_it
 CODE_7 the pool of boxes
   sandbox/test_pool.py: a_box_is_used_again_until_its_runs_are_used_up, few_programs_need_no_more_boxes_than_workers
@@ -301,7 +301,7 @@ PER_5 diversity and cost in accuracy
   builders/statistics/test_diversity.py: copies_are_one_text, vendi_of_two_half_alike
   personas/test_personas.py: the_report
 OUT_1 the schema page
-  builders/tables/test_schema_page.py: the_committed_page_is_up_to_date, the_page_has_every_table_and_column, the_rows_of_a_run_match_the_json_schema, a_stored_candidate_comes_back_as_it_was
+  builders/tables/test_schema_page.py: the_committed_page_is_up_to_date, the_rows_of_a_run_match_the_json_schema, a_stored_candidate_comes_back_as_it_was
 OUT_2 documented names of columns
   builders/tables/test_views.py: documented_names_are_there
 OUT_3 DPO pairs
@@ -319,7 +319,7 @@ OUT_7 training and test sides
   builders/tables/test_views.py: sides_share_no_prompt, a_prompt_is_on_one_side_in_whatever_form_its_source_wrote_it
   builders/sources/test_tables.py: duplicates_are_left_out_and_counted
 OUT_8 upload to the hub
-  component/test_push.py: the_folder_alone, push_loads_back_and_a_second_push_sends_nothing, tables_of_several_files_load_back_as_one
+  component/test_push.py: the_folder_alone, push_loads_back_a_second_push_sends_nothing_and_a_smaller_run_replaces_it
   builders/tables/test_messages.py: every_table_says_the_same_in_every_library, the_card_says_which_columns_are_json, a_run_is_saved_for_load_from_disk
 OUT_9 the dataset card
   builders/report/test_hub_card.py: the_source_and_its_license_are_shown, the_header_names_language_models_and_sources, the_card_says_what_the_figures_leave_open

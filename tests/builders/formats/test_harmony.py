@@ -365,6 +365,11 @@ def test_a_conversation_is_rendered(name: str) -> None:
     assert render(parse(rendered).messages) == rendered
 
 
+def test_the_prefix_depends_on_no_clock() -> None:
+    first, second = (conversation([{"role": "user", "content": text}]) for text in ("a", "b"))
+    assert first[:-1] == second[:-1]
+
+
 def test_history_keeps_the_calls_of_the_analysis_channel() -> None:
     called = HarmonyMessage("assistant", "1+1", "analysis", "python", "code")
     final = HarmonyMessage("assistant", "2", "final")
