@@ -86,7 +86,7 @@ def __getattr__(name: str) -> object:
     if name == "sandbox":
         return import_module("bestofn.sandbox")
     if name == "__version__":
-        from importlib.metadata import version
+        from bestofn.builders.distribution import version
 
-        return version("bestofn")
+        return version()
     raise AttributeError(f"module 'bestofn' has no attribute {name!r}")

@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.redaction.secrets import redacted_text
 
 
@@ -232,7 +233,8 @@ def missing_extra(error: object) -> str:
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package not in EXTRAS:
         return ""
-    return f"this needs the package {package}, which is not installed. Run: pip install 'bestofn[{EXTRAS[package]}]'"
+    command = install_command(EXTRAS[package])
+    return f"this needs the package {package}, which is not installed. Run: {command}"
 
 
 def always_stops_the_run(error: Exception) -> None:

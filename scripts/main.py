@@ -27,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(usage(FIRST if len(words) < 2 else tuple(COMMANDS)))
         return
     if words[0] in ("--version", "-V"):
-        from importlib.metadata import version
+        from bestofn.builders.distribution import version
 
-        print(f"bestofn {version('bestofn')}")
+        print(f"bestofn {version()}")
         return
     if words[0] in HELP:
         words = [words[1], "--help"]

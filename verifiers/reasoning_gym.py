@@ -18,13 +18,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import Workers
 from bestofn.builders.records import Candidate, JsonObject, Outcome, Query, Verdict
 from bestofn.sandbox.workers import ProcessorTimeError, WorkerLost
 from bestofn.verifiers.calibration import calibrated
 
-INSTALL = "Reasoning Gym is not installed. Install it with: pip install bestofn[reasoning-gym]"
 MOST_INSTANCES = 1_000_000
 """The distance of two seeds. The library makes instance i of seed s from s + i, so such seeds share no instance."""
 
@@ -34,6 +34,11 @@ FEWER = {"acre": 2_000, "word_ladder": 500}
 _TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _FULL = 1 - 1e-9  # scores are floats
+
+
+def not_installed() -> str:
+    """Return the message that names the command which installs Reasoning Gym."""
+    return f"Reasoning Gym is not installed. Install it with: {install_command('reasoning-gym')}"
 
 
 class ReasoningGymVerifier:
@@ -62,7 +67,7 @@ class ReasoningGymVerifier:
             reason = "there are no worker processes" if check else "the query names no task of Reasoning Gym"
             return Verdict("abstain", 0.0, reason, self.name)
         if importlib.util.find_spec("reasoning_gym") is None:
-            raise ConfigError(INSTALL)
+            raise ConfigError(not_installed())
         answer, is_tagged = answer_of(candidate.text)
         if not answer and not is_tagged:
             return Verdict("abstain", 0.0, "the response contains no answer", self.name)

@@ -131,9 +131,9 @@ def _answered(command: Command, words: Sequence[str]) -> bool:
         print(help_text(command, words))
         return True
     if "--version" in words:
-        from importlib.metadata import version
+        from bestofn.builders.distribution import version
 
-        print(f"bestofn {version('bestofn')}")
+        print(f"bestofn {version()}")
         return True
     return False
 

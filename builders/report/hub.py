@@ -11,6 +11,7 @@ import hashlib
 import logging
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -254,7 +255,6 @@ def push(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> str:
     Raises ``AuthenticationError`` or ``RequestError`` if the Hub refuses a request, and ``OutageError`` if it cannot be
     reached. When the command is run again, it uploads only the missing files.
     """
-    from httpx2 import TransportError
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -265,7 +265,7 @@ def push(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> str:
         _synchronize(api, hub.repo, folder)
     except HfHubHTTPError as error:
         raise _classified(error, hub.repo) from error
-    except (TransportError, OSError) as error:
+    except (*_transport_errors(), OSError) as error:
         raise OutageError(
             f"the Hub could not be reached ({error}). Run the same command again: it uploads only what is missing."
         ) from error
@@ -327,6 +327,11 @@ def _link_or_copy(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except OSError:
         shutil.copyfile(source, target)
+
+
+def _transport_errors() -> list[type[Exception]]:
+    """Return the errors of the HTTP library of huggingface_hub, which is httpx2, and was httpx before version 2."""
+    return [sys.modules[name].TransportError for name in ("httpx2", "httpx") if name in sys.modules]
 
 
 def _classified(error: HfHubHTTPError, repo: str) -> Exception:

@@ -18,6 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from bestofn.builders import distribution
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.run.disk import check_writable
 
@@ -98,37 +100,25 @@ def python_checks() -> Iterator[Check]:
     )
     lacking = list(_lacking(""))
     state: State = "problem" if lacking else "ok"
-    remedy = "Install them again: pip install --upgrade bestofn" if lacking else ""
-    yield Check("Python", "bestofn", state, ", ".join([_version("bestofn"), *lacking]), remedy)
+    remedy = f"Install them: {install_command('')}" if lacking else ""
+    yield Check("Python", "bestofn", state, ", ".join([distribution.version(), *lacking]), remedy)
 
 
 def extra_checks() -> Iterator[Check]:
     """Check for each extra whether its packages are installed in the versions that it needs."""
-    for extra in sorted(set(_metadata().get_all("Provides-Extra") or ()) - {"dev"}):
+    for extra in distribution.extras():
         lacking = list(_lacking(extra))
-        fact, remedy = ", ".join(lacking), f"pip install 'bestofn[{extra}]'" if lacking else ""
+        fact, remedy = ", ".join(lacking), install_command(extra) if lacking else ""
         yield Check("extras", extra, "missing" if lacking else "ok", fact or "installed", remedy)
 
 
 def _lacking(extra: str) -> Iterator[str]:
     """Yield the requirements of ``extra`` that are not installed, as text; with "", those of bestofn itself."""
-    from packaging.requirements import Requirement
-
-    for requirement in map(Requirement, _metadata().get_all("Requires-Dist") or ()):
-        marker = requirement.marker
-        if (marker and not marker.evaluate({"extra": extra})) or (extra and not marker):
-            continue
-        if requirement.name == "bestofn":
-            for other in requirement.extras:
-                yield from _lacking(other)
-        elif not (version := _version(requirement.name)):
+    for requirement in distribution.requirements(extra):
+        if not (version := _version(requirement.name)):
             yield f"{requirement.name} is not installed"
         elif not requirement.specifier.contains(version, prereleases=True):
             yield f"{requirement.name} is {version}, expected {requirement.specifier}"
-
-
-def _metadata() -> metadata.PackageMetadata:
-    return metadata.metadata("bestofn")
 
 
 def _version(package: str) -> str:

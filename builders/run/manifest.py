@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.distribution import NAME
 from bestofn.builders.errors import MachineError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.redaction.secrets import MASK, redacted, without_known
@@ -114,7 +115,7 @@ def _versions() -> Mapping[str, str]:
     installed = {}
     for name in LIBRARIES:
         try:
-            installed[name] = metadata.version(name)
+            installed[name] = metadata.version(NAME if name == "bestofn" else name)
         except metadata.PackageNotFoundError:
             continue
     return installed

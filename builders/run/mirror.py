@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.builders.redaction.urls import without_credentials
 from bestofn.builders.run import manifest
@@ -227,7 +228,7 @@ def _file_system(url: str) -> tuple[AbstractFileSystem, str]:
         return fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise ConfigError(
-            f"out={url} needs a package that is not installed: {error}. For s3://, run `pip install 'bestofn[s3]'`."
+            f"out={url} needs a package that is not installed: {error}. For s3://, run `{install_command('s3')}`."
         ) from error
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.records import Count, JsonObject, PositiveCount, Query, Reference
-from bestofn.verifiers.reasoning_gym import FEWER, INSTALL, MOST_INSTANCES, digest, instances_of
+from bestofn.verifiers.reasoning_gym import FEWER, MOST_INSTANCES, digest, instances_of, not_installed
 
 INSTRUCTION = "Think first. Then write your final answer between <answer> and </answer>."
 
@@ -55,7 +55,7 @@ class ReasoningGym:
 
     def __iter__(self) -> Iterator[Query]:
         if importlib.util.find_spec("reasoning_gym") is None:
-            raise ConfigError(INSTALL)
+            raise ConfigError(not_installed())
         instances = {task: self._instances(task) for task in self.tasks}
         for number in range(self.size):
             task = self.tasks[number % len(self.tasks)]

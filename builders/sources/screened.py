@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.protocols import Source
 from bestofn.builders.records import PositiveCount, Query
@@ -120,8 +121,8 @@ def _banding(near: float) -> tuple[int, int]:
         from datasketch import MinHashLSH
     except ImportError as error:
         raise ConfigError(
-            "dataset.near needs the package datasketch, which is not installed. Run `pip install 'bestofn[screen]'`, "
-            "or set dataset.near=null."
+            "dataset.near needs the package datasketch, which is not installed. Run "
+            f"`{install_command('screen')}`, or set dataset.near=null."
         ) from error
     lsh = MinHashLSH(threshold=near, num_perm=PERMUTATIONS, weights=(0.1, 0.9))
     return lsh.b, lsh.r

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.telemetry.spans import Attributes, Value, recorded_by
@@ -42,7 +43,7 @@ def exporting(name: str, facts: JsonObject, metrics: Callable[[], JsonObject], e
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         raise ConfigError(
-            f"log.otel needs {error.name}, which is not installed. Run `pip install 'bestofn[telemetry]'`."
+            f"log.otel needs {error.name}, which is not installed. Run `{install_command('telemetry')}`."
         ) from error
     resource = Resource.create({"service.name": "bestofn", **_known(facts)})
     traces = TracerProvider(resource=resource)

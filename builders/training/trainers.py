@@ -43,7 +43,7 @@ from bestofn.builders.training.settings import METHODS, TrainingSettings, config
 if TYPE_CHECKING:
     from datasets import Dataset
 
-# Trains LoRA adapters instead of all weights, and merges them into the weights afterwards. Needs ``bestofn[peft]``.
+# Trains LoRA adapters instead of all weights, and merges them into the weights afterwards. Needs the extra ``peft``.
 
 
 def lora_config(rank: int, method: str) -> Any:

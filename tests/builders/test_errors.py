@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import EXTRAS, exit_on_error, require, row_boundary
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +20,8 @@ def test_a_missing_optional_package_ends_the_command_with_its_extra(capsys: pyte
         raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
     assert end.value.code == 2
     printed = capsys.readouterr().err
-    assert (
-        printed == "bestofn: this needs the package torch, which is not installed. Run: pip install 'bestofn[local]'\n"
-    )
+    command = install_command("local")
+    assert printed == f"bestofn: this needs the package torch, which is not installed. Run: {command}\n"
 
 
 @pytest.mark.parametrize("place", ["folder", "file/below", "x" * 300])

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from bestofn.builders.distribution import install_command
 from bestofn.builders.errors import AuthenticationError, missing_extra
 from bestofn.builders.providers.anthropic_clouds import BedrockMessages, VertexMessages
 from bestofn.builders.providers.azure_openai import AzureOpenAI
@@ -265,7 +266,7 @@ def test_a_missing_package_names_its_extra(package: str, make: Any, monkeypatch:
     with pytest.raises(ModuleNotFoundError) as caught:
         sample(make())
     extra = {"azure.identity": "azure", "boto3": "bedrock", "google.auth": "vertex"}[package]
-    assert missing_extra(caught.value).endswith(f"pip install 'bestofn[{extra}]'")
+    assert missing_extra(caught.value).endswith(install_command(extra))
 
 
 def test_azure_answers_batch_jobs(tmp_path: Path) -> None:

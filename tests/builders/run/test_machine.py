@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bestofn.builders.distribution import NAME, install_command
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.run import machine
 from bestofn.builders.run.machine import Check
@@ -81,12 +82,12 @@ def test_extras_name_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> N
     installed = machine._version
     monkeypatch.setattr(machine, "_version", lambda name: {"trl": "0.1", "peft": ""}.get(name, installed(name)))
     checks = by_name(machine.extra_checks())
-    assert set(checks) == set(metadata.metadata("bestofn").get_all("Provides-Extra") or ()) - {"dev"}
+    assert set(checks) == set(metadata.metadata(NAME).get_all("Provides-Extra") or ()) - {"dev"}
     assert checks["s3"].state == "ok"
     assert "trl is 0.1, expected" in checks["train"].fact
     assert "peft is not installed" in checks["peft"].fact
     assert "trl is 0.1" in checks["peft"].fact, "also what the extra needs through another extra"
-    assert checks["peft"].remedy == "pip install 'bestofn[peft]'"
+    assert checks["peft"].remedy == install_command("peft")
 
 
 def test_a_machine_without_a_sandbox_has_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
