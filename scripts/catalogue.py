@@ -229,6 +229,7 @@ JOURNAL = Command(
         "provider": Setting(str, "", "only providers whose identity (service, URL, model) contains this text"),
         "export": Setting(str, None, "write one line of JSON per answer to this file; - is standard output"),
         "overwrite": Setting(bool, False, "replace the file `export` if it exists"),
+        "allow_key_like_text": Setting(bool, False, "true: also export text that looks like an API key"),
         "prune": Setting(bool, False, "delete answers; a run that needs them pays for them again"),
         "older_than": Setting(str, None, "with prune: only answers older than this, for example 90m, 12h, 30d or 4w"),
         "dry_run": Setting(bool, False, "with prune: only count"),

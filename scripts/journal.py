@@ -7,14 +7,16 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
-from bestofn.builders.errors import ConfigError, JournalError
+from bestofn.builders.errors import ConfigError, JournalError, SourceError
 from bestofn.builders.formats.output_file import check_new_file
+from bestofn.builders.report.secret_search import is_allowed, kinds_in_json
 from bestofn.builders.run.run_folder import journal_of
 from bestofn.builders.sampling.journal import Journal, locked
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
@@ -50,7 +52,7 @@ def journal_command(arguments: Arguments) -> None:
             elif pruning:
                 forget(journal, provider, older_than=arguments.text("older_than"), dry_run=arguments.flag("dry_run"))
             elif target:
-                export(journal, target, provider)
+                export(journal, target, provider, allowed=arguments.flag("allow_key_like_text"))
             elif arguments.flag("json"):
                 print(json.dumps(as_json(journal), indent=2))
             else:
@@ -100,11 +102,20 @@ def show(journal: Journal, provider: str) -> None:
             )
 
 
-def export(journal: Journal, target: str, provider: str) -> None:
+def export(journal: Journal, target: str, provider: str, *, allowed: bool = False) -> None:
     """Write one line of JSON per stored answer to the file ``target``; "-" is standard output.
 
-    Raises ``JournalError`` if the file cannot be written.
+    Raises ``SourceError`` if an answer contains a key (unless ``allowed``), and ``JournalError`` if the file cannot be
+    written.
     """
+    found = Counter(kind for entry in entries(journal, provider) for kind in set(kinds_in_json(entry)))
+    refused = {kind: count for kind, count in found.items() if not is_allowed(kind, allowed)}
+    if refused:
+        listed = ", ".join(f"{kind} in {count:,} answers" for kind, count in sorted(refused.items()))
+        raise SourceError(
+            f"nothing was exported: the journal contains {listed}. If they are no real keys, or if nobody else will "
+            "see the file, add allow_key_like_text=true."
+        )
     count = 0
     try:
         with contextlib.nullcontext(sys.stdout) if target == "-" else Path(target).open("w", encoding="utf-8") as file:

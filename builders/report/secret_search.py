@@ -10,9 +10,9 @@ from __future__ import annotations
 import importlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Row
@@ -23,6 +23,7 @@ from bestofn.builders.tables.parquet_files import opened
 ROWS = 2_000  # rows of a table that are in memory at once
 OWN = "a credential of this machine"  # its environment or the settings of the command
 CHECKSUMS = frozenset({"query_id", "candidate_id"})  # columns of bestofn in which random digits are an identifier
+IDENTIFIERS = frozenset({"id", "request_id", "tool_call_id", "system_fingerprint", "signature", "encrypted_content"})
 _PATTERN = "|".join([ANY_SHAPE, *NAMELESS.values()])
 
 
@@ -79,6 +80,18 @@ def searched(rows: Iterable[Row], allowed: bool) -> Iterator[Row]:
                     "nobody else will see the report, add allow_key_like_text=true."
                 )
         yield row
+
+
+def kinds_in_json(value: object, key: str = "") -> Iterator[str]:
+    """Yield the kind of each credential in the texts of a JSON ``value``. Identifiers may be random digits."""
+    if isinstance(value, str):
+        yield from kinds_in(value, nameless=key not in IDENTIFIERS)
+    elif isinstance(value, Mapping):
+        for name, item in cast("Mapping[str, object]", value).items():
+            yield from kinds_in_json(item, name)
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from kinds_in_json(item, key)
 
 
 def remedy(kinds: Iterable[str]) -> str:

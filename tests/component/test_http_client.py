@@ -10,13 +10,14 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, ConnectionFailed, ProviderError, ServiceError
@@ -368,6 +369,24 @@ def test_the_reply_is_what_the_server_sent_and_messages_hold_no_secret(body: byt
         with pytest.raises(ServiceError) as caught:
             read(reply)
         assert not any(secret in str(caught.value) for secret in secrets.remembered())
+
+
+@pytest.mark.usefixtures("no_other_secrets")
+@settings(max_examples=40)
+@given(body=bodies(), environment=st.lists(SECRETS, max_size=3))
+def test_the_journal_holds_what_the_server_sent(body: bytes, environment: list[str]) -> None:
+    secrets.remember(environment)
+
+    async def run(url: str, folder: str) -> list[bytes]:
+        journal = Journal(Path(folder) / "journal.sqlite")
+        draws = sampler(OpenAIChat(model="m", base_url=url, limits=RateLimits(retries=0)), journal, Ledger())
+        async with journal, draws:
+            await draws.draw(wire.PLAIN, range(1))
+            return [zlib.decompress(reply) for (reply,) in journal.rows("SELECT reply FROM calls")]
+
+    with Wire(body) as server, tempfile.TemporaryDirectory() as folder:
+        stored = asyncio.run(run(server.url, folder))
+    assert set(stored) <= {body}
 
 
 @pytest.mark.usefixtures("no_other_secrets")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -21,14 +22,20 @@ from datasets import Dataset, Features, Json, List
 from huggingface_hub import DatasetCard
 
 from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.records import Request
 from bestofn.builders.redaction import secrets
 from bestofn.builders.report.hub import Hub, PushChecks, prepare
-from bestofn.builders.report.secret_search import leaks_in, strings_in
+from bestofn.builders.report.secret_search import kinds_in_json, leaks_in, searched, strings_in
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.tables import parquet_files, writer
 from bestofn.runs import build
 from bestofn.scripts import report
 from tests.hub_double import HubDouble
-from tests.runs import write_run
+from tests.runs import rows, write_run
+from tests.wire_server import Answer, Sent, WireServer, chat_answer
 
 ROOT = Path(__file__).resolve().parents[2]
 QUERIES = 300
@@ -352,6 +359,41 @@ def test_a_column_that_cannot_be_searched_is_refused() -> None:
     runs = pa.RunEndEncodedArray.from_arrays([1], pa.array(["a"]))
     with pytest.raises(SourceError, match="cannot be searched"):
         list(strings_in(runs, "column x"))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_report_and_no_export_shows_a_key_of_any_shape(tmp_path: Path, key: str) -> None:
+    (row,) = rows(1, tools=False)
+    row["candidates"][0]["messages"] = [{"role": "assistant", "content": f"It is {key}"}]
+    with pytest.raises(SourceError, match=r"contains .*add allow_key_like_text=true"):
+        list(searched([row], allowed=False))
+    assert list(searched([row], allowed=True)) == [row]
+    assert list(kinds_in_json({"id": random_text(64, HEX), "reply": {"choices": [{"content": f"It is {key}"}]}}))
+
+
+def test_a_journal_with_a_key_in_a_reply_is_not_exported(tmp_path: Path) -> None:
+    key, program = f"sk-proj-{random_text(40)}", [sys.executable, "-m", "bestofn.scripts.main", "journal"]
+
+    def answer(sent: Sent) -> Answer:
+        return chat_answer(f"Set KEY={key}")
+
+    async def run(url: str) -> None:
+        journal = Journal(tmp_path / "j.sqlite")
+        provider = OpenAIChat(model="m", base_url=f"{url}/v1", api_key="k")
+        draws = sampler(provider, journal, Ledger())
+        async with journal, provider, draws:
+            await draws.draw(Request(messages=({"role": "user", "content": "How?"},)), range(1))
+
+    with WireServer(answer) as server:
+        asyncio.run(run(server.url))
+    words = [*program, str(tmp_path / "j.sqlite"), f"export={tmp_path / 'out.jsonl'}"]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "an sk- API key in 1 answers" in refused.stderr
+    assert key not in refused.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+    assert subprocess.run([*words, "allow_key_like_text=true"], check=False).returncode == 0
+    assert key in (tmp_path / "out.jsonl").read_text()
 
 
 def test_a_report_that_shows_a_key_is_not_written(tmp_path: Path) -> None:
