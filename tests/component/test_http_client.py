@@ -372,15 +372,16 @@ def test_the_reply_is_what_the_server_sent_and_messages_hold_no_secret(body: byt
 
 
 @pytest.mark.usefixtures("no_other_secrets")
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(body=bodies(), environment=st.lists(SECRETS, max_size=3))
 def test_the_journal_holds_what_the_server_sent(body: bytes, environment: list[str]) -> None:
     secrets.remember(environment)
 
     async def run(url: str, folder: str) -> list[bytes]:
         journal = Journal(Path(folder) / "journal.sqlite")
-        draws = sampler(OpenAIChat(model="m", base_url=url, limits=RateLimits(retries=0)), journal, Ledger())
-        async with journal, draws:
+        provider = OpenAIChat(model="m", base_url=url, limits=RateLimits(retries=0))
+        draws = sampler(provider, journal, Ledger())
+        async with journal, provider, draws:
             await draws.draw(wire.PLAIN, range(1))
             return [zlib.decompress(reply) for (reply,) in journal.rows("SELECT reply FROM calls")]
 
