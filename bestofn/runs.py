@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bestofn.builders.api.python_messages import python_messages
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Message, Row
 
@@ -114,6 +115,7 @@ class Run:
         push(compose(words, "push"))
 
 
+@python_messages()
 def build(
     dataset: str | Path | Iterable[Row],
     provider: str = "pocket",

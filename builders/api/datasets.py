@@ -18,6 +18,7 @@ from pathlib import Path
 from bestofn.builders.api.answer_tables import TYPES, AnswerTable, Batch, answer_table
 from bestofn.builders.api.columns import ReadRow, read_row, response_reader, used_columns, verdicts_on
 from bestofn.builders.api.own_verifiers import Kind, kind_name
+from bestofn.builders.api.python_messages import python_messages
 from bestofn.builders.api.queries import AUTO
 from bestofn.builders.api.session import Judge, Setting
 from bestofn.builders.api.stages import Verify, without_refusals
@@ -48,6 +49,7 @@ class Verified:
     outcomes: Mapping[str, int]
 
 
+@python_messages()
 def verify_dataset(
     dataset: object,
     columns: Mapping[str, str | None] | None = None,

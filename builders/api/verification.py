@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bestofn.builders.api.own_verifiers import Kind
+from bestofn.builders.api.python_messages import python_messages
 from bestofn.builders.api.queries import AUTO, candidate_of, query_of
 from bestofn.builders.api.session import Response, Setting, VerifierSession, shared_session
 from bestofn.builders.records import JsonObject, Message, Verdict
 
 
+@python_messages()
 def verify(
     response: Response,
     reference: object,
@@ -35,6 +37,7 @@ def verify(
     return session.verify_queries([(query, candidate_of(response))])[0]
 
 
+@python_messages()
 def verifier(kind: Kind = AUTO, *, sandbox: str = "auto", **settings: Setting) -> VerifierSession:
     """Return a verifier for many calls. Use it in a ``with`` block, which opens its processes and its sandbox."""
     return VerifierSession(kind, sandbox=sandbox, **settings)

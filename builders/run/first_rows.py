@@ -247,7 +247,8 @@ def check_recorded(generate: Generate, source: Source, queries: Sequence[Query])
         raise ConfigError(
             f"0 of {len(counts):,} queries have a recorded response.{_columns(source)}\n"
             "Set dataset.columns.candidates=COLUMN for a list of responses per row. For one response per row, set "
-            "dataset.columns.response=COLUMN, and dataset.group_by=COLUMN to join the rows of one question."
+            "dataset.columns.response=COLUMN; rows with the same question and reference are joined, or those with the "
+            "same value of dataset.group_by=COLUMN."
         )
     most = generate.most_recorded
     left_out = sum(max(0, count - most) for count in counts) if most is not None else 0
