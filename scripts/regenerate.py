@@ -87,8 +87,8 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
         changed[group] = composed[group]
     if any(re.match(r"\+{0,2}judge\b", word) for word in changes) and not chosen & {"verifier", "reward"}:
         raise ConfigError(
-            "judge is set, but a regeneration keeps the verifier and the reward of the run, with their judge. To change "
-            "it, also choose them: verifier=with_judge judge=…"
+            "judge is set, but a regeneration keeps the verifier and the reward of the run, with their judge. To "
+            "change it, also choose them: verifier=with_judge judge=…"
         )
     for word in changes:
         key, _, value = word.lstrip("+").partition("=")
