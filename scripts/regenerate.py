@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,14 +84,9 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
     chosen = {word.split("=")[0] for word in choices}
     for group in chosen:
         changed[group] = composed[group]
-    if any(re.match(r"\+{0,2}judge\b", word) for word in changes) and not chosen & {"verifier", "reward"}:
-        raise ConfigError(
-            "judge is set, but a regeneration keeps the verifier and the reward of the run, with their judge. To "
-            "change it, also choose them: verifier=with_judge judge=…"
-        )
     for word in changes:
         key, _, value = word.lstrip("+").partition("=")
-        if key.split(".")[0] not in chosen | {"judge"}:
+        if key.split(".")[0] not in chosen:
             _set(changed, key, value)
     if changed.get("seed") != before.get("seed") and changed["sampling"].get("seed") == before.get("seed"):
         changed["sampling"]["seed"] = changed["seed"]

@@ -17,7 +17,7 @@ from bestofn.builders.analysis.candidates import block_of_flat_rows
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import BudgetError, ConfigError, IncompleteRun
+from bestofn.builders.errors import BudgetError, IncompleteRun
 from bestofn.builders.report.hub import Hub, prepare
 from bestofn.builders.run import manifest
 from bestofn.builders.run import regenerate as regenerating
@@ -378,9 +378,3 @@ def test_wrong_arguments_end_in_a_clear_message(built, given, message, capsys) -
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
     assert server.requests == 0
-
-
-def test_a_judge_without_a_verifier_is_refused(built) -> None:
-    out, _, _ = built
-    with pytest.raises(ConfigError, match="also choose them: verifier=with_judge judge="):
-        run([str(out), "where=failed", "judge=openai"])
