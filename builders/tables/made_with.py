@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 COUNTED = {"models": "model", "temperatures": "temperature", "max_tokens": "max_tokens", "personas": "persona"}
 """Entry of ``MadeWith`` -> the member of a candidate, and the column of the candidates table, that it counts."""
 UNKNOWN = "not known"
+NOT_SENT = "default of the service"  # of sampled answers whose requests did not have the setting
 
 
 class MadeWith(TypedDict):
@@ -103,11 +104,12 @@ def values_text(counts: Mapping[str, int], answers: int) -> str:
 
 def settings_text(made: MadeWith) -> dict[str, str]:
     """Return how the candidates were made, as texts by name, without what no row states."""
+    not_sent = "" if made["recorded"] or not made["answers"] else NOT_SENT
     texts = {
         "model": values_text(made["models"], made["answers"]),
         "candidates per query": per_query(made),
-        "temperature": values_text(made["temperatures"], made["answers"]),
-        "maximum tokens": values_text(made["max_tokens"], made["answers"]),
+        "temperature": values_text(made["temperatures"], made["answers"]) or not_sent,
+        "maximum tokens": values_text(made["max_tokens"], made["answers"]) or not_sent,
         "persona": values_text(made["personas"], made["answers"]),
     }
     return {name: text for name, text in texts.items() if text}

@@ -402,6 +402,8 @@ def made_with(rows: Sequence[Row]) -> dict[str, str]:
         elif found:
             parts = [f"{value} ({count})" for value, count in found.most_common()]
             texts[name] = ", ".join([*parts, *([f"not known ({unknown})"] if unknown else [])])
+        elif column in ("temperature", "max_tokens") and all(row["timestamp"] for row in answers):
+            texts[name] = "default of the service"
     return texts
 
 
@@ -434,6 +436,9 @@ def test_every_statement_about_the_answers_is_of_the_rows(run: Path, capsys: pyt
             facts = {key.decode(): value.decode() for key, value in (pq.read_schema(table).metadata or {}).items()}
             assert facts.get("num_candidates") == stated["candidates per query"]
             for name, key in {"model": "model", "temperature": "temperature", "maximum tokens": "max_tokens"}.items():
+                if stated.get(name) == "default of the service":
+                    assert key not in facts
+                    continue
                 values = re.findall(r"(\S+) \(\d+\)", stated.get(name, "").replace("not known", "")) or [
                     stated.get(name)
                 ]
