@@ -52,7 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source,
         cwd=folder,
     )
-    (made,) = folder.glob("bestofn-*.whl")
+    (made,) = folder.glob("bestofn_data-*.whl")
     return made
 
 
