@@ -95,8 +95,16 @@ class Loop:
         return future
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run ``coroutine`` in the loop and return its result. The calling thread waits until it ends."""
-        return self.submit(coroutine).result()
+        """Run ``coroutine`` in the loop and return its result. The calling thread waits until it ends.
+
+        If a signal stops the calling thread, the coroutine is cancelled, so that it sends no more requests.
+        """
+        future = self.submit(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
 
     def _call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run ``coroutine`` in the loop, also after ``cancel``."""

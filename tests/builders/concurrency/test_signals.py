@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import pty
@@ -10,9 +11,11 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
+from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.signals import STOP_SIGNALS, Terminated, exit_code_of, stopped_by_signals
 
 
@@ -50,6 +53,32 @@ def test_a_signal_that_is_ignored_or_handled_elsewhere_is_left() -> None:
     with stopped_by_signals():
         signal.raise_signal(signal.SIGHUP)
         assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_a_signal_cancels_what_the_main_thread_waits_for() -> None:
+    """Otherwise the work would go on, and send requests whose replies nobody waits for."""
+    started, cancelled = threading.Event(), threading.Event()
+
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def ask_to_stop() -> None:
+        started.wait()
+        time.sleep(0.5)  # the main thread begins to wait
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    asking = threading.Thread(target=ask_to_stop)
+    with Loop() as loop:
+        asking.start()
+        with pytest.raises(Terminated), stopped_by_signals():
+            loop.run(work())
+        assert cancelled.wait(20)
+    asking.join()
 
 
 def test_nothing_changes_outside_the_main_thread() -> None:
