@@ -26,7 +26,7 @@ from bestofn.builders.tables.parquet_files import opened
 
 Members = Mapping[str, Sequence[str]]
 """The name of a column -> the members of its structs; no members: the whole column."""
-_ONLY_TEXT = re.compile(r'\{"role":"[^"\\]*","content":"(?:[^"\\]|\\.)*+"\}')
+_ONLY_TEXT = re.compile(r'\{"role":"[^"\\]*","content":"[^"\\]*+(?:\\.[^"\\]*+)*+"\}')
 """A message of which ``arrow_rows.json_text`` stored a role and a text."""
 READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in Arrow's memory format
 
@@ -133,8 +133,9 @@ def has_only_texts(part: Path, *, reasoning: bool) -> bool:
     if reasoning and any(members(part, "candidates", "reasoning").unique().to_pylist()):
         return False
     with opened(part) as file:
-        asked = file.read(columns=["messages"])["messages"].combine_chunks().flatten()
-    answered = members(part, "candidates", "messages").flatten()
+        table = file.read(columns=["messages", "candidates.list.element.messages"])
+    asked = table["messages"].combine_chunks().flatten()
+    answered = table["candidates"].combine_chunks().flatten().field("messages").flatten()
     return all(_ONLY_TEXT.fullmatch(text) for texts in (asked, answered) for text in _stored(texts).to_pylist())
 
 
@@ -147,11 +148,12 @@ def made_with(parts: Sequence[Path]) -> MadeWith:
     made = MadeWithTally()
     for part in parts:
         with opened(part) as file:
-            kind = Features.from_arrow_schema(file.schema_arrow)["candidates"].feature
-            lists = file.read(columns=["candidates.list.element.index"])["candidates"].combine_chunks()
-        made.add_queries(lists.value_lengths().to_pylist())
-        names = (*COUNTED.values(), "at", "error")
-        columns = {name: members(part, "candidates", name).to_pylist() for name in names if name in kind}
+            candidate = file.schema_arrow.field("candidates").type.value_type
+            names = [name for name in (*COUNTED.values(), "at", "error") if candidate.get_field_index(name) >= 0]
+            lists = file.read(columns=[f"candidates.list.element.{name}" for name in names])["candidates"]
+        made.add_queries(lists.combine_chunks().value_lengths().to_pylist())
+        candidates = lists.combine_chunks().flatten()
+        columns = {name: candidates.field(name).to_pylist() for name in names}
         made.add_candidates(columns, columns["at"], columns["error"])
     return made.result()
 
