@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # A set of ids that needs 8 bytes per id: ten million ids need 80 MB instead of 1 GB.
 
-RECENT = 4_096  # new ids are collected in a Python set of at most this size, then sorted into a block
+RECENT = 65_536  # new ids are collected in a Python set of at most this size, then sorted into a block
 
 
 class SeenIds:
