@@ -62,14 +62,33 @@ int main() {
 """
 
 
+_THREADS = """#include <pthread.h>
+namespace {
+struct bestofn_threads {
+  bestofn_threads() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 8 << 20);
+    pthread_setattr_default_np(&attributes);
+  }
+} bestofn_threads_of_8_mb;
+}
+"""
+"""Threads get the usual stack. Otherwise each would reserve as much as the main thread, and few would fit in memory."""
+
+
 def sources(job: Job) -> dict[str, str]:
     """Return the program as one file, with a main function that runs its tests or makes its calls."""
+    return {"main.cpp": _source(job), "threads.h": _THREADS}
+
+
+def _source(job: Job) -> str:
     if job["calls"]:
         name = job["calls"][0]["name"]
         headers = _headers(job["source"], *_OF_CALLS)
-        return {"main.cpp": f"{headers}#define main __program_main\n{job['source']}\n{CALLS.replace('@NAME@', name)}"}
+        return f"{headers}#define main __program_main\n{job['source']}\n{CALLS.replace('@NAME@', name)}"
     if not job["cases"]:
-        return {"main.cpp": job["source"]}
+        return str(job["source"])
     headers = _headers(job["source"], "cstdio", "cstdlib", "cstring")
     parts = [headers, "#define main __program_main", '#line 1 "program.cpp"', job["source"], "#undef main", _CHOICE]
     runs = []
@@ -87,7 +106,7 @@ def sources(job: Job) -> dict[str, str]:
             parts += [f"static int {name}() {{", case, "return 0; }"]
         runs.append(f"try {{ if (int code = {name}()) return code; }} catch (const bestofn_ended &) {{}}")
     report = _REPORT.replace("@CASES@", "\n  ".join(runs)).replace("@COUNT@", str(len(runs)))
-    return {"main.cpp": "\n".join(parts) + report}
+    return "\n".join(parts) + report
 
 
 def _offered(source: str, case: str) -> str:
@@ -121,7 +140,8 @@ def _headers(source: str, *more: str) -> str:
 
 def _commands(names: list[str]) -> list[list[str]]:
     # -O1: half the time of -O2 to compile
-    return [["g++", "-std=c++20", "-O1", "-w", "-fmax-errors=5", "-o", "program", "main.cpp", "-pthread"]]
+    options = ["-std=c++20", "-O1", "-w", "-fmax-errors=5", "-include", "threads.h", "-pthread"]
+    return [["g++", *options, "-o", "program", "main.cpp"]]
 
 
 TOOLCHAIN = Toolchain("g++", "program", sources, _commands)

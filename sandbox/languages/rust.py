@@ -40,6 +40,9 @@ fn bestofn_run(test: impl FnOnce()) {
 }
 trait BestofnTest { fn demand(self); }
 impl BestofnTest for () { fn demand(self) {} }
+impl BestofnTest for ::std::process::ExitCode {
+    fn demand(self) { assert_eq!(format!("{self:?}"), format!("{:?}", ::std::process::ExitCode::SUCCESS)) }
+}
 impl<T, E: ::std::fmt::Debug> BestofnTest for Result<T, E> { fn demand(self) { self.unwrap(); } }
 fn main() {
     use ::std::io::{Read, Write};
@@ -85,10 +88,12 @@ def _as_functions(case: str, number: int) -> tuple[str, list[str]]:
     if not tests:
         made = _MAIN.sub(f"fn tests_{number}()", case) if _MAIN.search(case) else f"fn tests_{number}() {{\n{case}\n}}"
         return made, [f"BestofnTest::demand(tests_{number}());"]
-    module = _MODULE.search(case)
+    modules = list(_MODULE.finditer(case))
     made = _TEST.sub(lambda found: f"pub fn {found['name']}()", case)
-    prefix = f"{module['name']}::" if module else ""
-    calls = [_call(prefix + test["name"], test["marks"]) for test in tests]
+    calls = []
+    for test in tests:
+        module = next((f"{one['name']}::" for one in reversed(modules) if one.start() < test.start()), "")
+        calls.append(_call(module + test["name"], test["marks"]))
     if _MAIN.search(made):
         made = _MAIN.sub(f"fn tests_{number}()", made)
         calls.append(f"BestofnTest::demand(tests_{number}());")

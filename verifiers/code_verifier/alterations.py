@@ -272,8 +272,10 @@ def _asserts(node: ast.stmt) -> bool:
                 isinstance(one.context_expr, ast.Call) and _last_name(one.context_expr.func) in _EXPECTS_ERROR
                 for one in items
             )
-        case ast.If(orelse=[]):
-            return any(isinstance(one, ast.Raise) for one in node.body)
+        case ast.If(body=body, orelse=orelse):
+            return (
+                any(isinstance(one, ast.Raise) for one in body) if not orelse else any(map(_counts, [*body, *orelse]))
+            )
         case ast.Try(handlers=handlers):
             inside = [*node.body, *node.orelse]
             failing = any(
@@ -287,6 +289,14 @@ def _asserts(node: ast.stmt) -> bool:
                 for one in inside
             )
             return failing and any(one.type is not None for one in handlers)
+    return False
+
+
+def _counts(node: ast.stmt) -> bool:
+    """Return whether a statement counts a failed check."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name)):
+            return re.search("fail|bad|wrong|error", name, re.IGNORECASE) is not None
     return False
 
 

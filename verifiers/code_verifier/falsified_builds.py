@@ -55,7 +55,7 @@ _REPLACES = {
 }
 """How programs define names, and which of these are names of the language or its library."""
 
-_READS_HARNESS = re.compile(r"/proc/self|bestofn", re.IGNORECASE)
+_READS_HARNESS = re.compile(r"/proc/self|bestofn|StackWalker|getStackTrace|runtime\.Caller", re.IGNORECASE)
 
 
 async def judge_build(sandbox: Sandbox, program: Program, tests: CodeTests, falsify: int) -> Tally:

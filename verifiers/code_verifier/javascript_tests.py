@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bestofn.verifiers.code_verifier.javascript_values import LIBRARY, SOLUTION, bound_in
-from bestofn.verifiers.code_verifier.syntax_trees import Edit, SyntaxTree, bare, replaced
+from bestofn.verifiers.code_verifier.syntax_trees import LABEL, Edit, SyntaxTree, bare, replaced
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -29,6 +29,7 @@ _COMPARING = frozenset({  # matchers of ``expect`` that compare with their argum
     "toHaveLastReturnedWith", "toHaveReturnedTimes",
 })  # fmt: skip
 _OF_ASSERT = frozenset({"equal", "strictEqual", "deepEqual", "deepStrictEqual", *_NEGATED, "ok", "assert"})
+_FAILS = re.compile(r"process\.exit\(|\b(?:fail\w*|bad|wrong|errors?)\s*(?:\+\+|\+=)|process\.exitCode\s*=")
 _HELPER = re.compile(
     r"^(assert|check|verify|expect|ensure|should|must|eq$|equals?$|is(Deep)?Equal$|same$)", re.IGNORECASE
 )
@@ -176,7 +177,7 @@ class _Alteration:
         elif len(given) == 1:
             yield from self._of_single(name, given[0])
         else:
-            yield from self._helper(given)
+            yield from self._helper(self._without_labels(name, given))
 
     def _of_single(self, name: str, given: Node) -> Iterator[Edit]:
         if given.type in _FUNCTIONS:
@@ -185,6 +186,13 @@ class _Alteration:
             )
         else:
             yield from self._condition(given, False)
+
+    def _without_labels(self, name: str, given: Sequence[Node]) -> Sequence[Node]:
+        """Return the arguments of a function of the tests, without those that only say what it checks."""
+        head = rf"\b{re.escape(name)}\s*(?:=\s*(?:async\s*)?(?:function\b\s*)?)?\(([^()]*)\)\s*(?:=>|\{{)"
+        found = re.search(head, self.tree.text(self.tree.root))
+        parameters = found[1].split(",") if found else []
+        return [one for at, one in enumerate(given) if not LABEL.search("".join(parameters[at : at + 1]))] or given
 
     def _helper(self, given: Sequence[Node]) -> Iterator[Edit]:
         """Alter a call of an assertion with several arguments, such as ``assertEqual(actual, expected, message)``."""
@@ -299,7 +307,7 @@ def _is_assertion(tree: SyntaxTree, node: Node) -> bool:
     """Return whether a call or an ``if`` fails or passes depending on the program."""
     if node.type == "if_statement":
         inside = _body(node.child_by_field_name("consequence"))
-        ends = any(one.type == "throw_statement" or "process.exit(" in tree.text(one) for one in inside)
+        ends = any(one.type == "throw_statement" or _FAILS.search(tree.text(one)) for one in inside)
         return ends and node.child_by_field_name("alternative") is None
     if node.type == "try_statement":
         inside = _body(node.child_by_field_name("body"))

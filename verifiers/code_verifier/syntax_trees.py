@@ -21,6 +21,10 @@ LANGUAGES = ("javascript", "bash", "cpp", "go", "rust", "java")
 _RUST_MACRO = re.compile(rb"\b((?:debug_)?assert\w*|panic)!(?=\s*\()")
 
 
+LABEL = re.compile(r"\b(?:name|msg|message|label|what|desc(?:ription)?|title|why|note|context|tag)\b")
+"""The name of a parameter that only says what a function of the tests checks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """The text that replaces the bytes from ``begin`` to ``end`` of a source. An insertion has ``begin == end``."""

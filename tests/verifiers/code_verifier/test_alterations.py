@@ -30,6 +30,8 @@ TESTS = {
     "a raised error": "if f(1) != 2:\n    raise ValueError",
     "a difference that raises": "if f(1) - 2 > 1e-6 or 2 - f(1) > 1e-6:\n    raise ValueError",
     "several that raise": "if not 0 < f(1) or (f(1) < 1 and f(1) >= 0) or not isinstance(f(1), int):\n    raise ValueError",
+    "a counter": "failed = passed = 0\nfor given, wanted in [(1, 2), (2, 3)]:\n    if f(given) == wanted:\n"
+    "        passed += 1\n    else:\n        failed += 1\nif failed:\n    raise ValueError",
     "unittest": "import unittest\nclass T(unittest.TestCase):\n    def runTest(self): self.assertEqual(f(1), 2)\n"
     "T().debug()",
     "assertTrue": "import unittest\nunittest.TestCase().assertTrue(f(1) == 2)",

@@ -93,6 +93,7 @@ HELPERS = {  # functions that tests define, with the statement in which they fai
         ("go", 'expect(f(1) == 1, "got %v", err.Error())', "(f(1) == 2)"),
         ("java", 'T.isTrue(s.f(1).equals(List.of(2)) && !s.f(1).equals("x"), "both");', "List.of(3)"),
         ("rust", "let g = f(&[1]);\nholds(&g, 1, 2);", ""),
+        ("java", 'T.isTrue(s.f(1).size() == 1, "size");', "s.f(1).size() == 2"),
     ],
 )
 def test_a_helper_of_the_tests_is_altered_where_it_decides(language: Language, statement: str, altered: str) -> None:
@@ -157,3 +158,14 @@ def test_the_numbers_tell_nothing_and_values_come_first() -> None:
         assert all(0 <= number < VARIANTS for number in (tests.original, *tests.altered))
         seen.add(tests.original)
     assert len(seen) > 10
+
+
+def test_a_label_is_not_altered_and_a_lambda_stays_one() -> None:
+    helper = (
+        "class T { static void eq(Object got, Object want, String label) { if (!got.equals(want)) throw new E(); } }\n"
+    )
+    statement = 'runs.add(() -> T.eq(s.f(1), List.of(1), "first")); T.eq(s.f(2), wanted, "second");'
+    tests = altered_tests("java", helper + in_function("java", statement))
+    assert '{ T.eq(s.f(1), List.of(2), "first"); }' in tests.sources[0]
+    assert "qsecond" not in tests.sources[0]
+    assert "qfirst" not in tests.sources[0]
