@@ -20,8 +20,6 @@ _HIGH = r"\x{80}-\x{10FFFF}"
 _IN_CLASS = {r"\w": rf"0-9A-Za-z_{_HIGH}", r"\d": rf"0-9{_HIGH}", r"\s": rf"\t-\r\x1c-\x20{_HIGH}"}
 _OTHERS = {r"\W": r"[^0-9A-Za-z_]", r"\D": r"[^0-9]", r"\S": r"[^\t-\r\x20]"}
 _ANCHORS = ("^", "$", r"\b", r"\B", r"\A", r"\Z")
-_MEMORY = 16 << 20
-"""Limit for the states that RE2 keeps for one expression, in bytes. Beyond it, RE2 is slower."""
 _OTHER_CASE = re.compile("[İıſK]")
 """Letters that ``re.IGNORECASE`` takes for "i", "s" and "k", and RE2 does not."""
 
@@ -69,7 +67,6 @@ class Phrases:
         options = re2.Options()
         options.case_sensitive = False
         options.log_errors = False
-        options.max_mem = _MEMORY
         options.never_capture = True  # groups would need a slower algorithm
         return re2.compile(widened(self.pattern), options).search
 
