@@ -61,7 +61,7 @@ _UNEQUAL = re.compile(r"(?i)false|not|_ne$|differ")
 _FAILS = re.compile(
     r"\bthrow\b|\b\w*\.(?:Error|Fatal|Fail)\w*\(|\bpanic!?\s*\(|\b(?:_?[Ee]xit(?!\s*\(\s*0\s*\))|abort|terminate|fail\w*)\s*\("
     r"|\breturn\s+(?:-?[1-9]|false|Err\b|err\b|errors\.|fmt\.Errorf)|\bErr\(|assert!?\s*\(\s*(?:false|0)"
-    r"|[\"'][^\"'\n]*(?i:fail|wrong|mismatch)|\w*[Ff]ail\w*\s*(?:\+\+|\+=|=)|\+\+\s*\w*[Ff]ail|\b(?:errors|bad|wrong)\s*(?:\+\+|\+=)|=\s*false\b"
+    r"|[\"'][^\"'\n]*(?i:fail|wrong|mismatch)|\w*[Ff]ail\w*\s*(?:\+\+|\+=|=)|\+\+\s*(?:\w*[Ff]ail|bad|wrong|errors)|\b(?:errors|bad|wrong)\s*(?:\+\+|\+=)|=\s*false\b"
 )
 _OPPOSITES = {
     "assert_eq": "assert_ne", "debug_assert_eq": "debug_assert_ne",

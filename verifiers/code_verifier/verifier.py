@@ -259,8 +259,9 @@ _NO_THREAD = re.compile(
 )
 """How runtimes say that there are too many processes or threads for the sandbox, which another machine may allow."""
 _ASSERTION = re.compile(
-    r"assert|raise|throw|check|\[\[|\bset -e|test|expect|exit|panic|\b\w+\.(?:Error|Fatal|Fail)|\bErr\("
-    r"|\bint main\b(?s:.*)\breturn (?!0;)"
+    r"assert|raise|throw|check|\[\[|\bset -e|test|expect|exit|panic|\b\w+\.(?:error|fatal|fail)|\berr\("
+    r"|\b(?:diff|cmp)\b|\bint main\b(?s:.*)\breturn (?!0;)",
+    re.IGNORECASE,
 )
 
 
