@@ -93,9 +93,9 @@ def test_python_asks_the_judge(server: WireServer) -> None:
 @pytest.mark.parametrize("kind", ["judge", "with_judge"])
 def test_without_a_judge_the_setting_is_named_and_nothing_is_sent(kind: str, tmp_path: Path) -> None:
     rows = [{"question": QUESTION, "reference": "Mary Shelley", "candidates": ["Bram Stoker"]}]
-    with pytest.raises(ConfigError, match="judge=openai"):
+    with pytest.raises(ConfigError, match='judge="openai"'):
         bestofn.build(rows, "recorded", verifier=kind, sandbox="none", out=tmp_path / "run")
-    with pytest.raises(ConfigError, match="judge=openai"):
+    with pytest.raises(ConfigError, match='judge="openai"'):
         bestofn.verify_dataset(ROWS, kind=kind, sandbox="none", workers=0)
-    with pytest.raises(ConfigError, match="judge=openai"):
+    with pytest.raises(ConfigError, match='judge="openai"'):
         bestofn.verify("Bram Stoker", "Mary Shelley", "judge", question=QUESTION)

@@ -57,7 +57,15 @@ def build_parquet(rows: Rows, folder: Path, given: Settings) -> Outcomes:
 def built(source: Sequence[str], folder: Path, given: Settings) -> Outcomes:
     columns = [f"dataset.columns.{part}='{column}'" for part, column in given.columns.items()]
     kind = [] if given.kind == "auto" else [f"dataset.domain={given.kind}"]
-    words = [*source, *columns, *kind, "provider=recorded", f"sandbox={given.sandbox}", "tools=none"]
+    words = [
+        *source,
+        *columns,
+        *kind,
+        "dataset.merge_repeats=false",
+        "provider=recorded",
+        f"sandbox={given.sandbox}",
+        "tools=none",
+    ]
     done = run_here(["build", *words, f"out={folder / 'run'}"], cwd=folder)
     if done.returncode:
         return refused(done.returncode, done.stderr)

@@ -185,7 +185,7 @@ def test_a_reference_of_another_type_is_refused():
 
 @pytest.mark.parametrize("reference", ["^a.c$", ["abc"], 5])
 def test_a_reference_that_is_not_the_object_of_its_kind_is_refused(reference):
-    with pytest.raises(ConfigError, match=r"kind=regex is .*expected an object such as .*matches"):
+    with pytest.raises(ConfigError, match=r'kind="regex" is .*expected an object such as .*matches'):
         bestofn.verify("^a.c$", reference, kind="regex")
 
 
@@ -196,7 +196,7 @@ def test_the_check_of_a_kind_may_be_json(form):
 
 
 def test_a_classifier_is_no_kind():
-    with pytest.raises(ConfigError, match="kind=refusals is a RefusalClassifier, which does not verify answers"):
+    with pytest.raises(ConfigError, match='kind="refusals" is a RefusalClassifier, which does not verify answers'):
         bestofn.verify("x", "5", kind="refusals")
 
 
