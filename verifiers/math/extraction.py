@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bestofn.verifiers.prose.assertion import affirmed, corrected, is_asserted
-from bestofn.verifiers.prose.languages import ANNOUNCEMENT, HEADING
+from bestofn.verifiers.prose.languages import ANNOUNCES, HEADING
 from bestofn.verifiers.prose.phrases import Phrases
 from bestofn.verifiers.prose.texts import BOX, SENTENCE_END, box_content, sentences, unwrapped, visible
 
@@ -53,7 +53,6 @@ _PHRASE = Phrases(
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should be)"
     r"\s*(?:\*\*)?\s*(?::|that\b)?\s*"
 )
-_IN_OTHER_LANGUAGES = Phrases(ANNOUNCEMENT)
 _HEADING = Phrases(rf"(?:\A|\n){HEADING}")
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
@@ -120,7 +119,7 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
 
 def _announcements(text: str) -> list[re.Match[str]]:
     """Return the phrases and headings that announce an answer, in the order of the text."""
-    found = [*_PHRASE.finditer(text), *_IN_OTHER_LANGUAGES.finditer(text), *_HEADING.finditer(text)]
+    found = [*_PHRASE.finditer(text), *ANNOUNCES.finditer(text), *_HEADING.finditer(text)]
     return sorted(found, key=lambda match: match.end())[-MAX_MARKS:]
 
 

@@ -36,6 +36,7 @@ def _any(name: str, but: str = "") -> str:
 
 ANNOUNCEMENT = rf"(?:{_any('answer', but='en')})[*_】]*\s*(?:{_IS})[\s*_:]*"
 """Announces an answer in another language than English: "La réponse est", "答案:"."""
+ANNOUNCES = Phrases(ANNOUNCEMENT)
 HEADING = rf"[#>*_ \t]+(?:{_any('answer')})[ \t]*:?[*_ \t]*:?[ \t]*\n\s*"
 """A whole line that announces an answer: "### Final Answer"."""
 FOREIGN_NEGATION = _any("negation", but="en")

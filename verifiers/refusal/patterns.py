@@ -15,8 +15,7 @@ from functools import cached_property
 
 from bestofn.verifiers import calibration
 from bestofn.verifiers.prose.assertion import CONTRAST
-from bestofn.verifiers.prose.languages import ANNOUNCEMENT, DECLINE
-from bestofn.verifiers.prose.phrases import Phrases
+from bestofn.verifiers.prose.languages import ANNOUNCES, DECLINE
 from bestofn.verifiers.refusal.answer_text import STRAIGHT, own_voice
 from bestofn.verifiers.refusal.english import DECLINES, DEFENDS, DENIALS, LACKS, MORALS, UNCLEAR
 from bestofn.verifiers.refusal.rules import (
@@ -176,7 +175,6 @@ _MOST = 4_000  # number of characters of a question that are searched
 _OF_ABILITY = frozenset({NO_ANSWER, "only_an_ai", *(rule.name for rule in LACKS)})
 """Rules whose phrases often only introduce an answer."""
 _SAID = 18  # number of characters that say something
-_ANNOUNCES = Phrases(ANNOUNCEMENT)
 _SEMICOLON = re.compile(r"[;；]")
 _DIGITS = re.compile(r"\d")
 _REQUESTS = re.compile(r"\?|\b(?:please|bitte|veuillez|por favor|per favore)\b|请|ください")
@@ -302,7 +300,7 @@ def classify(text: str, whitelist: Sequence[str] = (), question: str = "") -> Re
 def commits(text: str) -> bool:
     """Return whether a text announces a final answer, whatever else it says: "I cannot draw it. The answer is 2"."""
     lowered = text.lower()
-    return COMMITS.search(lowered) is not None or _ANNOUNCES.search(lowered) is not None
+    return COMMITS.search(lowered) is not None or ANNOUNCES.search(lowered) is not None
 
 
 def gives_no_answer(refusal: Refusal) -> bool:
@@ -438,7 +436,7 @@ def _introduces(hit: Hit, lowered: str, judging: float) -> bool:
 def _goes_on(hit: Hit, lowered: str) -> bool:
     """Return whether the text answers after all: "I have no access to prices, but most cost 20 euros"."""
     start, end = _sentence(lowered, hit)
-    if hit.rule == NO_ANSWER and (COMMITS.search(lowered, hit.end) or _ANNOUNCES.search(lowered, hit.end)):
+    if hit.rule == NO_ANSWER and (COMMITS.search(lowered, hit.end) or ANNOUNCES.search(lowered, hit.end)):
         return True
     if _ANSWERS_ANYWAY.search(lowered, hit.end, end) and len(lowered) - hit.end > 2 * _SAID:
         return True

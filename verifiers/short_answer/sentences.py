@@ -21,6 +21,7 @@ from typing import Literal
 
 from bestofn.verifiers.prose.assertion import is_asserted
 from bestofn.verifiers.prose.languages import DENIAL
+from bestofn.verifiers.prose.phrases import Phrases
 from bestofn.verifiers.short_answer.tokens import form_of
 
 Status = Literal["asserted", "denied", "doubtful"]
@@ -31,9 +32,7 @@ _ABBREVIATION = re.compile(
 )
 _END = re.compile(r"[.!?]+[\"')\]]*(?=\s+[\"'(\[]*[A-Z0-9\"])|[.!?][\"')]*\s*$|\n+")
 _CLAUSE_START = re.compile(r"[;:,()]|\s-+\s|\b(?:but|and|although|though|while|whereas|because|who|which|that)\b", re.I)
-_NOT = re.compile(
-    rf"{DENIAL.pattern}|\b(?:unlike|doubt|as opposed to|contrary to|mistaken for|confused with)\b", re.IGNORECASE
-)
+_NOT = Phrases(rf"{DENIAL.pattern}|\b(?:unlike|doubt|as opposed to|contrary to|mistaken for|confused with)\b")
 _RELATIVE = (
     r"student|pupil|son|daughter|brother|sister|wife|husband|father|mother|friend|rival|contemporary|follower|teacher"
     r"|successor|predecessor|assistant|disciple"
