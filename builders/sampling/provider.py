@@ -100,6 +100,11 @@ class OmitsSettings(Protocol):
         ...
 
 
+def omitted_by(provider: object) -> Sequence[str]:
+    """Return the names of the sampling settings that a provider, or its sampler, leaves out."""
+    return provider.omitted if isinstance(provider, OmitsSettings) else ()
+
+
 class ProviderAttributes:
     """Base class of samplers, with the attributes of ``builders.protocols.Sampler`` that come from the provider."""
 
@@ -109,7 +114,7 @@ class ProviderAttributes:
         self.identity = provider.identity
         self.free = provider.free
         self.max_n = provider.max_n
-        self.omitted = provider.omitted if isinstance(provider, OmitsSettings) else ()
+        self.omitted = omitted_by(provider)
         self.config_key = config_key_of(provider)
         self.batch = isinstance(provider, BatchProvider) and provider.mode == "batch"
 
@@ -119,14 +124,13 @@ DEFAULTS = Sampling()
 
 def settings_not_sent(provider: object, sampling: Sampling) -> dict[str, Any]:
     """Return the sampling settings that ``provider`` does not send, although they differ from their defaults."""
-    omitted = provider.omitted if isinstance(provider, OmitsSettings) else ()
-    values = {name: getattr(sampling, name) for name in omitted}
+    values = {name: getattr(sampling, name) for name in omitted_by(provider)}
     return {name: value for name, value in values.items() if value != getattr(DEFAULTS, name)}
 
 
 def stated_settings(sampler: object, sampling: Sampling) -> dict[str, Any]:
     """Return ``temperature`` and ``max_tokens`` as ``sampler`` sends them; None if it does not send them."""
-    omitted = sampler.omitted if isinstance(sampler, OmitsSettings) else ()
+    omitted = omitted_by(sampler)
     return {name: None if name in omitted else getattr(sampling, name) for name in ("temperature", "max_tokens")}
 
 
