@@ -272,10 +272,10 @@ def _asserts(node: ast.stmt) -> bool:
                 isinstance(one.context_expr, ast.Call) and _last_name(one.context_expr.func) in _EXPECTS_ERROR
                 for one in items
             )
+        case ast.If(body=body, orelse=[]):
+            return any(isinstance(one, ast.Raise) for one in body)
         case ast.If(body=body, orelse=orelse):
-            return (
-                any(isinstance(one, ast.Raise) for one in body) if not orelse else any(map(_counts, [*body, *orelse]))
-            )
+            return any(map(_counts, [*body, *orelse]))
         case ast.Try(handlers=handlers):
             inside = [*node.body, *node.orelse]
             failing = any(
@@ -294,10 +294,8 @@ def _asserts(node: ast.stmt) -> bool:
 
 def _counts(node: ast.stmt) -> bool:
     """Return whether a statement counts a failed check."""
-    match node:
-        case ast.AugAssign(target=ast.Name(id=name)):
-            return re.search("fail|bad|wrong|error", name, re.IGNORECASE) is not None
-    return False
+    counter = node.target if isinstance(node, ast.AugAssign) else None
+    return isinstance(counter, ast.Name) and re.search("fail|bad|wrong|error", counter.id, re.IGNORECASE) is not None
 
 
 def _opposite(test: ast.expr) -> ast.expr:

@@ -15,7 +15,6 @@ import copy
 import importlib
 import math
 import operator
-import re
 import sys
 import types
 from collections import deque
@@ -123,7 +122,6 @@ class Script:
         trees = [self.setup, *self.cases]
         self.bound = names.bound(trees)
         self.consumed = dict(one for tree in trees for one in _consumed(tree, self.bound))
-        self.mentions_nan = any(_NAN.search(text) for text in (driven.setup or "", *driven.tests))
         self.calls: list[JsonObject] = []
         self.sent: list[bytes] = []  # what identifies each call: the second pass must make the same calls
         self.held: dict[int, Value] = {}  # containers that the program may hold: its arguments and its results
@@ -898,7 +896,6 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
     ast.NotIn: lambda one, two: one not in two,
 }
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign)
-_NAN = re.compile(r"\bnan\b", re.IGNORECASE)
 _FIXED = (int, float, complex, str, bytes, range, frozenset, type(None), type, types.BuiltinFunctionType)
 _FIXED += (_Module, _OfProgram)  # type: ignore[assignment]
 _WHOLE = ("dict", "frozenset", "join", "list", "max", "min", "set", "sorted", "sum", "tuple")
