@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ENDS = re.compile(r"\b(exit|return|false|fail\w*|die|kill)\b")
-_REPORTS = re.compile(r"(?i)\bnot ok\b|fail|wrong|mismatch|\b(exit|return|false|die|kill)\b")
+_REPORTS = re.compile(rf"{_ENDS.pattern}|(?i:\bnot ok\b|fail|wrong|mismatch)")
 _HELPER = re.compile(r"(assert|check|expect|verify|test_|should)\w*$|test$|diff$|cmp$", re.IGNORECASE)
 _COMMANDS = ("list", "command", "test_command", "pipeline", "negated_command", "subshell", "compound_statement")
 _KEPT = ("echo", "printf", "exit", "return", "set", "cd", "rm", "mkdir", "touch", "export", "local", "declare", "trap")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from bestofn.builders.formats.linear_regex import PatternError, find_all
 from bestofn.builders.records import Program
 from bestofn.sandbox.languages.compiled import CHOICE, VARIANTS
-from bestofn.verifiers.code_verifier.syntax_trees import LABEL, Edit, SyntaxTree, bare, field, replaced
+from bestofn.verifiers.code_verifier.syntax_trees import Edit, SyntaxTree, bare, field, replaced
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -108,8 +108,7 @@ class Assertion:
     node: Node
     edits: tuple[Edit, ...]
     by_value: bool
-    is_statement: bool = False
-    in_lambda: bool = False  # ``node`` is the whole body of a lambda that returns nothing
+    is_statement: bool = False  # also the body of a lambda that returns nothing
     is_handler: bool = False  # ``node`` is the opening brace of a handler, or of a test that should panic
 
     @property
@@ -188,9 +187,9 @@ class _Reader:
             yield Edit(one.node.start_byte, one.node.start_byte, f"({altered} != !!(")
             yield Edit(one.node.end_byte, one.node.end_byte, "))")
             return
-        form = _STATEMENT if one.is_statement or one.in_lambda else _EXPRESSION[language]
-        end = ";" if one.in_lambda else ""
+        form = _STATEMENT if one.is_statement else _EXPRESSION[language]
         edited, original = self.tree.edited(one.edits, one.node), self.tree.text(one.node)
+        end = ";" if one.is_statement and one.node.type != "expression_statement" else ""
         yield replaced(one.node, form.format(altered, edited + end, original + end))
 
     def _found(self) -> Iterator[Assertion]:
@@ -269,17 +268,14 @@ class _Reader:
         is_tested = name in self._tested and not _EQUAL.search(name)
         if name == "Ok" or of_test or is_tested or not (_ASSERTS.search(name) or name in self._of_boolean):
             return None
-        in_lambda = self._returns_nothing(name) and node.parent is not None and node.parent.type == "lambda_expression"
-        if not in_lambda and (
-            node.parent is None or node.parent.type not in _STATEMENTS
-        ):  # a truth value that is used elsewhere
+        kind = node.parent.type if node.parent is not None else ""
+        in_lambda = kind == "lambda_expression" and self._returns_nothing(name)
+        holder = node.parent if kind == "expression_statement" else None
+        if kind not in _STATEMENTS and not in_lambda:  # a truth value that is used elsewhere
             is_certain = self._uses_program(node) and not _is_alternative(node)
             changed = self._changed(node, wanted=True) if is_certain else None
             if changed:
                 return Assertion(node, (changed,), by_value=True)
-            holder = None
-        else:
-            holder = node.parent if node.parent and node.parent.type == "expression_statement" else None
         if name in self._of_boolean and given:
             return self._of_condition(given[0], wanted=not _UNEQUAL.search(name))
         if not _EQUAL.search(name):
@@ -293,21 +289,16 @@ class _Reader:
         if name in self._helpers and not any(self._calls_program(one) for one in given):
             return None  # which of its arguments is expected, only its own assertion tells
         if len(given) > 1 and not _UNEQUAL.search(name):
-            edits = self._changed_arguments([one for at, one in enumerate(given) if at not in self._labels(name)])
+            labels = self.tree.labels(name) if name in self._helpers else ()
+            edits = self._changed_arguments([one for at, one in enumerate(given) if at not in labels])
             if edits:
-                return Assertion(holder or node, edits, True, is_statement=holder is not None, in_lambda=in_lambda)
+                is_statement = holder is not None or in_lambda
+                return Assertion(holder or node, edits, by_value=True, is_statement=is_statement)
         named = [one for one in self.tree.nodes(*_NAMES, within=_callee(node)) if self.tree.text(one) == name]
         if name not in _OPPOSITES or name in self._helpers or not named:
             return None
         edits = (replaced(named[-1], _OPPOSITES[name]),)
         return Assertion(holder or node, edits, by_value=False, is_statement=holder is not None)
-
-    def _labels(self, name: str) -> set[int]:
-        """Return the positions of the parameters of a function of the tests that only say what it checks."""
-        of_variable = r"\s*(?::?=\s*)?(?:func\s*|\[[^\]]*\]\s*)?"
-        found = re.search(rf"\b{re.escape(name)}{of_variable}[(|]([^)|]*)[)|][^;{{}}()]*\{{", self._source)
-        parameters = found[1].split(",") if found and name in self._helpers else ()
-        return {at for at, one in enumerate(parameters) if LABEL.search(one)}
 
     def _returns_nothing(self, name: str) -> bool:
         return name in self._helpers and bool(re.search(rf"\bvoid\s+{re.escape(name)}\s*\(", self._source))

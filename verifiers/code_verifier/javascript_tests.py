@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bestofn.verifiers.code_verifier.javascript_values import LIBRARY, SOLUTION, bound_in
-from bestofn.verifiers.code_verifier.syntax_trees import LABEL, Edit, SyntaxTree, bare, replaced
+from bestofn.verifiers.code_verifier.syntax_trees import Edit, SyntaxTree, bare, replaced
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -177,7 +177,8 @@ class _Alteration:
         elif len(given) == 1:
             yield from self._of_single(name, given[0])
         else:
-            yield from self._helper(self._without_labels(name, given))
+            labels = self.tree.labels(name)
+            yield from self._helper([one for at, one in enumerate(given) if at not in labels] or given)
 
     def _of_single(self, name: str, given: Node) -> Iterator[Edit]:
         if given.type in _FUNCTIONS:
@@ -186,13 +187,6 @@ class _Alteration:
             )
         else:
             yield from self._condition(given, False)
-
-    def _without_labels(self, name: str, given: Sequence[Node]) -> Sequence[Node]:
-        """Return the arguments of a function of the tests, without those that only say what it checks."""
-        head = rf"\b{re.escape(name)}\s*(?:=\s*(?:async\s*)?(?:function\b\s*)?)?\(([^()]*)\)\s*(?:=>|\{{)"
-        found = re.search(head, self.tree.text(self.tree.root))
-        parameters = found[1].split(",") if found else []
-        return [one for at, one in enumerate(given) if not LABEL.search("".join(parameters[at : at + 1]))] or given
 
     def _helper(self, given: Sequence[Node]) -> Iterator[Edit]:
         """Alter a call of an assertion with several arguments, such as ``assertEqual(actual, expected, message)``."""

@@ -21,7 +21,7 @@ LANGUAGES = ("javascript", "bash", "cpp", "go", "rust", "java")
 _RUST_MACRO = re.compile(rb"\b((?:debug_)?assert\w*|panic)!(?=\s*\()")
 
 
-LABEL = re.compile(r"\b(?:name|msg|message|label|what|desc(?:ription)?|title|why|note|context|tag)\b")
+_LABEL = re.compile(r"\b(?:name|msg|message|label|what|desc(?:ription)?|title|why|note|context|tag)\b")
 """The name of a parameter that only says what a function of the tests checks."""
 
 
@@ -56,6 +56,14 @@ class SyntaxTree:
             if not types or node.type in types:
                 yield node
             waiting += reversed(node.children)
+
+    def labels(self, function: str) -> set[int]:
+        """Return the positions of the parameters of a function of the tests that only say what it checks."""
+        begin = r"\s*(?::?=\s*)?(?:async\s*)?(?:func(?:tion)?\b\s*|\[[^\]]*\]\s*)?[(|]"  # of a function or a closure
+        text = self.text(self.root)
+        found = re.search(rf"\b{re.escape(function)}{begin}([^()|]*)[)|]\s*(?:=>|[^;{{}}()=]*\{{)", text)
+        parameters = found[1].split(",") if found else ()
+        return {at for at, one in enumerate(parameters) if _LABEL.search(one)}
 
     def text(self, node: Node) -> str:
         """Return the source of a node."""
